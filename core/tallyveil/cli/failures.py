@@ -1,0 +1,158 @@
+"""What a failed command says and returns: one screen, no traceback, never a raw value.
+
+Not here: the errors themselves (`tallyveil.errors`), nor logs of a running service (`tallyveil.cli.logs`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import threading
+import traceback
+from types import TracebackType
+
+import typer
+
+from tallyveil.cli.console import plain
+from tallyveil.errors import ConfigurationError, InternalError, TallyveilError
+
+INTERRUPTED = 130
+READER_LEFT = 141
+
+# What a role's extra brings, by the name it is imported as.
+_EXTRA_OF = {
+    "adbc_driver_manager": "agent",
+    "adbc_driver_postgresql": "agent",
+    "pyarrow": "agent",
+    "grpc_health": "aggregator",
+    "grpc_reflection": "aggregator",
+    "sqlalchemy": "aggregator",
+    "psutil": "dev",
+}
+
+
+def report(error: BaseException, *, as_json: bool) -> int:
+    """Tell what ended a command.
+
+    Args:
+        error: What it raised.
+        as_json: Whether to print one JSON object on standard output in place of lines on standard error.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        SystemExit: It is what ended the command.
+
+    Privacy:
+        Of an error that is not ours only the type is shown: its message could quote a record.
+    """
+    match error:
+        case typer.Exit():
+            return error.exit_code
+        case SystemExit():
+            raise error
+        case BrokenPipeError() if _reader_left():
+            return READER_LEFT
+        case KeyboardInterrupt() | typer.Abort():
+            what = "interrupted; what had been stored durably before is kept"
+            return _tell(as_json, "interrupted", what, "", "", INTERRUPTED)
+        case typer.TyperException():
+            return _tell_usage(error, as_json)
+        case TallyveilError():
+            return _tell_ours(error, as_json)
+        case ModuleNotFoundError() if _extra_for(error):
+            return _tell_ours(
+                ConfigurationError(f"this needs the package {_top(error)}", next_step=remedy(error)), as_json
+            )
+        case _:
+            code = _tell_ours(unexpected(error), as_json)
+            if os.environ.get("TALLYVEIL_DEBUG") == "1":
+                print("\n".join(frames(error)), file=sys.stderr)
+            return code
+
+
+def unexpected(error: BaseException) -> InternalError:
+    """An error nobody foresaw, as one of ours that names its type and nothing else."""
+    return InternalError(
+        f"unexpected {type(error).__name__}: this is our fault",
+        next_step="please report it, with the lines that TALLYVEIL_DEBUG=1 adds (they hold no data)",
+    )
+
+
+def remedy(error: ImportError) -> str:
+    """One sentence on what to install for a module that cannot be imported."""
+    extra = _extra_for(error)
+    return f"Install it: pip install 'tallyveil[{extra}]'" if extra else "Install tallyveil again."
+
+
+def frames(error: BaseException) -> list[str]:
+    """Where an error came from, causes first: types and places, no messages and no values."""
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    lines = frames(before) if before else []
+    lines.append(f"{type(error).__name__} at")
+    lines += [f"  {f.filename}:{f.lineno} in {f.name}" for f in traceback.extract_tb(error.__traceback__)]
+    return lines
+
+
+def silence_other_threads() -> None:
+    """Let errors that no command can catch, in threads and finalisers, show their type only."""
+
+    def hook(happened: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
+        _tell_quietly(happened.exc_type, happened.exc_traceback)
+
+    threading.excepthook = hook
+    sys.unraisablehook = hook
+
+
+def _tell_quietly(kind: type[BaseException], where: TracebackType | None) -> None:
+    place = traceback.extract_tb(where)[-1:] if where else []
+    at = "".join(f" at {frame.filename}:{frame.lineno}" for frame in place)
+    print(f"error: unexpected {kind.__name__} beside the command{at}", file=sys.stderr)
+
+
+def _extra_for(error: ImportError) -> str:
+    return _EXTRA_OF.get(_top(error), "")
+
+
+def _top(error: ImportError) -> str:
+    return (error.name or "").partition(".")[0]
+
+
+def _tell_ours(error: TallyveilError, as_json: bool) -> int:
+    return _tell(as_json, error.kind, error.what, error.not_done, error.next_step, error.exit_code)
+
+
+def _tell_usage(error: typer.TyperException, as_json: bool) -> int:
+    context = getattr(error, "ctx", None)
+    show = getattr(error, "show", None)
+    if show and not as_json:
+        show()  # usage, the option in question and where help is
+    else:
+        see = f"see {context.command_path} --help" if context else ""
+        _tell(as_json, "usage", error.format_message(), "nothing was run", see, 2)
+    return error.exit_code
+
+
+def _tell(as_json: bool, kind: str, what: str, not_done: str, next_step: str, code: int) -> int:
+    if as_json:
+        body = {"kind": kind, "what": what, "not_done": not_done, "next": next_step}
+        print(json.dumps({"error": body}, ensure_ascii=False))
+    else:
+        for label, text in (("error", what), ("not done", not_done), ("next", next_step)):
+            if text:
+                print(f"{label}: {plain(text)}", file=sys.stderr)
+    return code
+
+
+def _reader_left() -> bool:
+    """Whether it is our own standard output that nobody reads any more; if so, what is left goes nowhere."""
+    descriptor = sys.stdout.fileno()
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    if not poll.poll(0):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+    return True

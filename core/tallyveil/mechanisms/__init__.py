@@ -1,0 +1,73 @@
+"""Mechanisms: how a value is perturbed on a department's machine, and how many reports become estimates.
+
+Not here: surveys, wire, stores; a mechanism knows indices 0..K−1 and nothing else.
+"""
+
+from __future__ import annotations
+
+from tallyveil.domain import MAX_VALUES
+from tallyveil.epsilon import NanoEpsilon, to_nano
+from tallyveil.errors import ConfigurationError
+from tallyveil.mechanisms.block_response import BlockResponse
+from tallyveil.mechanisms.brr import BinnedRandomisedResponse
+from tallyveil.mechanisms.estimate import Estimate
+from tallyveil.mechanisms.grr import GeneralisedRandomisedResponse
+from tallyveil.mechanisms.protocol import Mechanism
+from tallyveil.mechanisms.tally import Tally
+from tallyveil.randomness import Randomness
+from tallyveil.survey import MECHANISMS, Survey
+
+__all__ = ["Estimate", "Mechanism", "Tally", "create", "for_survey"]
+
+
+def create(
+    name: str, *, domain_size: int, epsilon: float, bins: int = 1, randomness: Randomness | None = None
+) -> BlockResponse:
+    """A mechanism by its name.
+
+    Args:
+        name: ``"grr"`` or ``"brr"``.
+        domain_size: K, from 2 to 65,536.
+        epsilon: Nats, in [0.01, 16].
+        bins: The paper's fxs, for ``"brr"``; 1 otherwise. Every bin must have at least two values.
+        randomness: Source of the coins; secure by default.
+
+    Raises:
+        ConfigurationError: A parameter is out of range, or the name is unknown.
+    """
+    if not 2 <= domain_size <= MAX_VALUES:
+        raise ConfigurationError(
+            f"a domain has from 2 to {MAX_VALUES} values",
+            not_done="no mechanism was made",
+            next_step="check domain_size",
+        )
+    return _make(name, domain_size, bins, to_nano(epsilon), randomness)
+
+
+def for_survey(survey: Survey, epsilon: NanoEpsilon, randomness: Randomness | None = None) -> BlockResponse:
+    """The mechanism a survey names, at one of its permitted values of epsilon.
+
+    Raises:
+        ConfigurationError: The survey does not permit this epsilon.
+    """
+    if epsilon not in survey.epsilons:
+        raise ConfigurationError("the survey does not permit this epsilon", not_done="no mechanism was made")
+    return _make(survey.mechanism, survey.domain.size, survey.bins, epsilon, randomness)
+
+
+def _make(name: str, domain_size: int, bins: int, epsilon: NanoEpsilon, randomness: Randomness | None) -> BlockResponse:
+    if bins < 1:
+        raise ConfigurationError("bins is at least 1", not_done="no mechanism was made")
+    if name == "brr":
+        return BinnedRandomisedResponse(domain_size, bins, epsilon, randomness)
+    if name != "grr":
+        raise ConfigurationError(
+            f"there is no such mechanism here; this version has {', '.join(MECHANISMS)}",
+            not_done="no mechanism was made",
+            next_step="name one of them",
+        )
+    if bins != 1:
+        raise ConfigurationError(
+            "grr does not bin", not_done="no mechanism was made", next_step="leave bins out, or choose brr"
+        )
+    return GeneralisedRandomisedResponse(domain_size, epsilon, randomness)

@@ -1,0 +1,58 @@
+"""What every mechanism answers: perturb on the agent, tally, estimate on the aggregator.
+
+Not here: any mechanism.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallyveil.guarantee import Guarantee
+from tallyveil.mechanisms.estimate import Estimate
+from tallyveil.mechanisms.tally import Tally
+
+Reports = NDArray[np.unsignedinteger[Any]]
+
+
+class Mechanism(Protocol):
+    """One mechanism with all its parameters; value indices are 0..K−1."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def domain_size(self) -> int:
+        """K."""
+        ...
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Kind, epsilon, realised epsilon, text, and what is not protected."""
+        ...
+
+    def perturb(self, values: ArrayLike) -> Reports:
+        """One report per record, shape as `values`; every call draws anew, so call it once per record."""
+        ...
+
+    def tally(self, reports: ArrayLike) -> Tally:
+        """Support counts of reports."""
+        ...
+
+    def estimate(self, tally: Tally) -> Estimate:
+        """Unbiased counts with their errors."""
+        ...
+
+    def variance(self, counts: ArrayLike) -> NDArray[np.float64]:
+        """Exact variance of each estimate, were `counts` (real numbers allowed) the truth, shape (K,)."""
+        ...
+
+    def covariance(self, counts: ArrayLike) -> NDArray[np.float64]:
+        """Exact covariance of the estimates, were `counts` the truth, shape (K, K)."""
+        ...
+
+    def channel(self) -> NDArray[np.float64]:
+        """The exact output law of each value, shape (K, outputs); for small K."""
+        ...

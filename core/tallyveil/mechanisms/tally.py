@@ -1,0 +1,53 @@
+"""A tally: additive support counts of reports.
+
+Not here: their correction (`estimate`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from tallyveil.errors import PeerError
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Support counts C_v of `records` reports, shape (K,), int64, none negative.
+
+    Two tallies of one mechanism add up; ``np.asarray(tally)`` is the counts.
+    """
+
+    records: int
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, counts: Sequence[int] | NDArray[np.int64]) -> Tally:
+        """The tally of a histogram in which every report supports exactly one value.
+
+        Raises:
+            PeerError: A count is negative.
+        """
+        array = np.array(counts, dtype=np.int64)
+        if array.size and array.min() < 0:
+            raise PeerError("a tally holds a negative count", not_done="it was not counted")
+        return cls(int(array.sum()), array)
+
+    def __add__(self, other: Tally) -> Tally:
+        if self.counts.shape != other.counts.shape:
+            raise PeerError("tallies of different domains do not add up", not_done="they were not added")
+        return Tally(self.records + other.records, self.counts + other.counts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        return self.records == other.records and np.array_equal(self.counts, other.counts)
+
+    __hash__ = None  # type: ignore[assignment]  # arrays change; a tally is no key
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.counts, dtype=dtype, copy=copy)

@@ -1,0 +1,94 @@
+"""Integer weights for "keep" and "lie", rounded so that the realised epsilon is never above the one asked for.
+
+Not here: drawing with them (`response`). Both the agent and the aggregator take p and q from this one function.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from math import floor, log
+
+from tallyveil.epsilon import NANO, NanoEpsilon
+from tallyveil.errors import InternalError
+from tallyveil.randomness import WordBits
+
+LARGEST_LOSS = 1e-5
+"""Where 32-bit words lose more of epsilon than this, 64-bit words are drawn."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """P(keep) = keep / total and P(each other value) = lie / total, drawn from words of `bits` bits.
+
+    Args:
+        size: k, how many values the response has; at least 2.
+        keep: a, with a/b ≤ e^epsilon.
+        lie: b.
+        bits: Word size; total ≤ 2^bits.
+    """
+
+    size: int
+    keep: int
+    lie: int
+    bits: WordBits
+
+    @property
+    def total(self) -> int:
+        return self.keep + (self.size - 1) * self.lie
+
+    @property
+    def p(self) -> Fraction:
+        """Probability of reporting the truth."""
+        return Fraction(self.keep, self.total)
+
+    @property
+    def q(self) -> Fraction:
+        """Probability of reporting one particular other value."""
+        return Fraction(self.lie, self.total)
+
+    @property
+    def realised_epsilon(self) -> float:
+        """ln(a/b) in nats."""
+        return log(self.keep / self.lie)
+
+
+@lru_cache(maxsize=4096)
+def response_weights(size: int, epsilon: NanoEpsilon) -> Weights:
+    """The weights of randomised response over `size` values.
+
+    Privacy: keep = ⌊e^epsilon · lie⌋ by interval arithmetic, hence ln(keep/lie) ≤ epsilon exactly.
+    Accuracy: ln(keep/lie) ≥ epsilon − `LARGEST_LOSS`.
+    """
+    for bits in (32, 64):
+        low, high = exp_bounds(epsilon, digits=60)
+        lie = floor(Fraction(2**bits) / (high + size - 1))
+        keep = floor_times(epsilon, lie)
+        if lie >= 1 and (bits == 64 or low * lie / keep - 1 <= LARGEST_LOSS):
+            return Weights(size, keep, lie, bits)
+    raise InternalError("no integer weights fit 64-bit words")  # unreachable for size ≤ 2^20, epsilon ≤ 16
+
+
+def floor_times(epsilon: NanoEpsilon, factor: int) -> int:
+    """⌊e^epsilon · factor⌋, exactly: digits are added until both interval ends agree."""
+    digits = 60
+    while True:
+        low, high = exp_bounds(epsilon, digits)
+        if floor(low * factor) == floor(high * factor):
+            return floor(low * factor)
+        digits *= 2
+
+
+def exp_bounds(epsilon: NanoEpsilon, digits: int) -> tuple[Fraction, Fraction]:
+    """An interval that holds e^epsilon.
+
+    `decimal` computes exp correctly rounded to `digits` digits, so its neighbours on both sides bound it.
+    """
+    context = Context(prec=digits)
+    centre = context.exp(Decimal(epsilon) / NANO)
+    return (
+        Fraction(Context(prec=digits, rounding=ROUND_FLOOR).next_minus(centre)),
+        Fraction(Context(prec=digits, rounding=ROUND_CEILING).next_plus(centre)),
+    )

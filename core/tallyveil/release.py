@@ -1,0 +1,244 @@
+"""A release: the signed, chained, versioned table of estimates of one round.
+
+Not here: the estimates' arithmetic (`tallyveil.tables`) and the decision to publish. A release holds everything its
+numbers follow from, so that reading one means computing it again and comparing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+
+from tallyveil import __version__, canonical
+from tallyveil.canonical import Json
+from tallyveil.epsilon import NanoEpsilon, checked_nano
+from tallyveil.errors import IntegrityError, TallyveilError
+from tallyveil.fields import Fields
+from tallyveil.mechanisms import for_survey
+from tallyveil.moments import moment_text, parse_moment
+from tallyveil.signing import SigningKey, VerifyingKey, seal, unseal
+from tallyveil.survey import Survey, survey_from_json
+from tallyveil.tables import Pool, build_tables, decimal_text
+
+_KEYS = (
+    "format",
+    "estimator",
+    "survey",
+    "survey_hash",
+    "round",
+    "revision",
+    "released_at",
+    "previous",
+    "records",
+    "participants",
+    "guarantees",
+    "notes",
+    "parameters",
+    "pools",
+    "tables",
+)
+
+FORMAT = "tallyveil-release/1"
+PURPOSE = "release"
+ESTIMATOR = f"tallyveil {__version__}"
+
+ERRORS_NOTE = (
+    "Standard errors, 95 % intervals and quality letters count the perturbation's error only, "
+    "not coverage, misreporting or processing."
+)
+COMPOSITION_NOTE = (
+    "Epsilon adds up over rounds, surveys and queries about the same person: a person in m departments, or with up to "
+    "m records, is protected by m times the epsilon stated here."
+)
+
+
+@dataclass(frozen=True)
+class Participant:
+    """A department whose complete submission is in the release, and the epsilon it chose."""
+
+    department: str
+    epsilon: NanoEpsilon
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a release is made from; everything else in the document follows.
+
+    Args:
+        survey: The survey as signed.
+        round: Number of the round.
+        revision: 1, 2, …
+        released_at: The aggregator's time, UTC.
+        previous: Hash of the release before this one on the same aggregator, or None for its first.
+        participants: In order of their names.
+        pools: Support counts, in order of epsilon and cell.
+    """
+
+    survey: Survey
+    round: int
+    revision: int
+    released_at: datetime
+    previous: str | None
+    participants: tuple[Participant, ...]
+    pools: tuple[Pool, ...]
+
+    @property
+    def records(self) -> int:
+        """n, over all strata."""
+        return sum(pool.records for pool in self.pools)
+
+    def to_json(self) -> Json:
+        """The body that is signed."""
+        epsilons = sorted({item.epsilon for item in self.participants})
+        return {
+            "format": FORMAT,
+            "estimator": ESTIMATOR,
+            "survey": self.survey.to_json(),
+            "survey_hash": self.survey.hash,
+            "round": self.round,
+            "revision": self.revision,
+            "released_at": moment_text(self.released_at),
+            "previous": self.previous,
+            "records": self.records,
+            "participants": [
+                {"department": item.department, "epsilon_nano": item.epsilon} for item in self.participants
+            ],
+            "guarantees": [_guarantee(self.survey, epsilon) for epsilon in epsilons],
+            "notes": [ERRORS_NOTE, COMPOSITION_NOTE],
+            "parameters": _parameters(self.survey, epsilons),
+            "pools": [
+                {
+                    "epsilon_nano": pool.epsilon,
+                    "cell": pool.cell,
+                    "departments": pool.departments,
+                    "records": pool.records,
+                    "support": list(pool.support),
+                }
+                for pool in self.pools
+            ],
+            "tables": build_tables(self.survey, self.pools),
+        }
+
+
+@dataclass(frozen=True)
+class VerifiedRelease:
+    """A release whose signature holds and whose every number was computed again.
+
+    Args:
+        release: The inputs.
+        body: The document that was signed.
+        hash: The release's hash, which the next release names as `previous`.
+        document: The signed file's bytes.
+    """
+
+    release: Release
+    body: Json
+    hash: str
+    document: bytes
+
+
+def sign_release(release: Release, key: SigningKey) -> bytes:
+    """The signed release file."""
+    return seal(PURPOSE, release.to_json(), key)
+
+
+def release_hash(body: Json) -> str:
+    """SHA-256 of the canonical body, as 64 hexadecimal digits."""
+    return canonical.digest(PURPOSE, canonical.encode(body))
+
+
+def open_release(data: bytes, trusted: VerifyingKey) -> VerifiedRelease:
+    """Verify a release file: form, signature, and every number in it.
+
+    Raises:
+        IntegrityError: A byte differs from what was signed, another key signed it, or a number does not follow from
+            the support counts.
+    """
+    body = unseal(PURPOSE, data, trusted)
+    try:
+        release = _release_from_json(body)
+        again = release.to_json()
+    except (TallyveilError, ValueError):
+        raise IntegrityError(
+            f"the release is signed, yet {ESTIMATOR} cannot read it",
+            next_step="update this software, or ask the publisher",
+        ) from None
+    if again != body:
+        raise IntegrityError(
+            "the release is signed, yet its numbers do not follow from its support counts",
+            next_step=f"this is {ESTIMATOR}; where the release names another estimator, try that version",
+        )
+    return VerifiedRelease(release, again, release_hash(again), data)
+
+
+def check_chain(releases: Sequence[VerifiedRelease]) -> None:
+    """Whether each release names the one before it.
+
+    Raises:
+        IntegrityError: A link is missing or altered.
+    """
+    for before, after in pairwise(releases):
+        if after.release.previous != before.hash:
+            raise IntegrityError(
+                f"the release of round {after.release.round} does not follow the one before it",
+                next_step="fetch the whole list again; a release was withheld or replaced",
+            )
+
+
+def _guarantee(survey: Survey, epsilon: NanoEpsilon) -> Json:
+    guarantee = for_survey(survey, epsilon).guarantee
+    return {
+        "epsilon_nano": epsilon,
+        "kind": guarantee.kind,
+        "realised_epsilon": f"{guarantee.realised_epsilon:.9f}",
+        "text": guarantee.text,
+        "not_protected": list(guarantee.not_protected),
+    }
+
+
+def _parameters(survey: Survey, epsilons: Sequence[NanoEpsilon]) -> list[Json]:
+    found = {
+        (epsilon, weights.size): weights
+        for epsilon in epsilons
+        for weights in for_survey(survey, epsilon).blocks.weights
+    }
+    return [
+        {
+            "epsilon_nano": epsilon,
+            "bin_values": size,
+            "keep_weight": weights.keep,
+            "lie_weight": weights.lie,
+            "p": decimal_text(weights.p),
+            "q": decimal_text(weights.q),
+        }
+        for (epsilon, size), weights in sorted(found.items(), key=lambda item: item[0])
+    ]
+
+
+def _release_from_json(body: object) -> Release:
+    fields = Fields(body, "the release", _KEYS)
+    previous = fields.value("previous")
+    return Release(
+        survey_from_json(fields.value("survey")),
+        fields.integer("round"),
+        fields.integer("revision"),
+        parse_moment(fields.text("released_at")),
+        None if previous is None else fields.text("previous"),
+        tuple(_participant(item) for item in fields.items("participants")),
+        tuple(_pool(item) for item in fields.items("pools")),
+    )
+
+
+def _participant(item: object) -> Participant:
+    fields = Fields(item, "a participant", ("department", "epsilon_nano"))
+    return Participant(fields.text("department"), checked_nano(fields.integer("epsilon_nano")))
+
+
+def _pool(item: object) -> Pool:
+    fields = Fields(item, "a pool", ("epsilon_nano", "cell", "departments", "records", "support"))
+    support = fields.integers("support")
+    return Pool(
+        checked_nano(fields.integer("epsilon_nano")), fields.integer("cell"), fields.integer("departments"), support
+    )

@@ -1,0 +1,1 @@
+"""The wire: generated protobuf code and the one codec between it and our values."""
