@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 from ipaddress import ip_address
+from typing import TypeVar
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -26,6 +27,8 @@ NAME_RULE = "lower-case letters, digits and '-', at most 63, beginning with a le
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _SHOWN = 100
 """Characters of a foreign text that a message repeats."""
+
+_Extension = TypeVar("_Extension", bound=x509.ExtensionType)
 
 
 class Role(StrEnum):
@@ -70,7 +73,7 @@ def identity_from_uri(uri: str) -> Identity:
         ConfigurationError: Another scheme, an unknown role, or a name that breaks the rule.
     """
     match uri.split(":"):
-        case [scheme, role, name] if scheme == SCHEME and role in Role:
+        case [scheme, role, name] if scheme == SCHEME and role in tuple(Role):
             return Identity(Role(role), name)
         case _:
             raise ConfigurationError(
@@ -239,7 +242,7 @@ def _trusted_issuer(chain: list[x509.Certificate], trusted: list[x509.Certificat
     """The trusted certificate that the chain ends at: each of a chain is signed by the one after it."""
     for position, link in enumerate(chain):
         for ca in trusted:
-            if link == ca or _is_signed_by(link, ca):
+            if _is_signed_by(link, ca):
                 return ca
         if chain[position + 1 :] and not _is_signed_by(link, chain[position + 1]):
             return None
@@ -304,46 +307,49 @@ def _chain(data: bytes, which: str) -> list[x509.Certificate]:
 
 
 def _facts(certificate: x509.Certificate) -> CertificateFacts:
+    # The parser reads lazily, so malformed parts show only here, each kind in an error of its own.
+    malformed = (ValueError, TypeError, UnsupportedAlgorithm)
     try:
-        found = {type(extension.value): extension.value for extension in certificate.extensions}
-        subject, issuer = certificate.subject.rfc4514_string(), certificate.issuer.rfc4514_string()
-        key_fingerprint = x509.SubjectKeyIdentifier.from_public_key(certificate.public_key()).digest.hex()
-    # The parser reads lazily, so malformed parts show only here, each in an error of its own.
-    except (
-        ValueError,
-        TypeError,
-        UnsupportedAlgorithm,
-        x509.DuplicateExtension,
-        x509.UnsupportedGeneralNameType,
-    ):
+        return _read_facts(certificate)
+    except (*malformed, x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
         raise _unreadable("certificate") from None
-    names = found.get(x509.SubjectAlternativeName)
-    names = names if isinstance(names, x509.SubjectAlternativeName) else x509.SubjectAlternativeName([])
-    own, from_issuer = found.get(x509.SubjectKeyIdentifier), found.get(x509.AuthorityKeyIdentifier)
-    if isinstance(own, x509.SubjectKeyIdentifier):
-        key_fingerprint = own.digest.hex()
-    issuer_fingerprint = key_fingerprint if certificate.subject == certificate.issuer else ""
-    if isinstance(from_issuer, x509.AuthorityKeyIdentifier):
-        issuer_fingerprint = (from_issuer.key_identifier or b"").hex()
-    constraints, usages = found.get(x509.BasicConstraints), found.get(x509.ExtendedKeyUsage)
-    purposes = set(usages) if isinstance(usages, x509.ExtendedKeyUsage) else None
+
+
+def _read_facts(certificate: x509.Certificate) -> CertificateFacts:
+    extensions = certificate.extensions
+    names = _extension(extensions, x509.SubjectAlternativeName) or x509.SubjectAlternativeName([])
+    constraints = _extension(extensions, x509.BasicConstraints)
+    purposes = _extension(extensions, x509.ExtendedKeyUsage)
+    own = _extension(extensions, x509.SubjectKeyIdentifier)
+    own = own or x509.SubjectKeyIdentifier.from_public_key(certificate.public_key())
+    issuer = _extension(extensions, x509.AuthorityKeyIdentifier)
+    issuer_key = issuer.key_identifier if issuer else None
+    if certificate.subject == certificate.issuer:
+        issuer_key = issuer_key or own.digest
     return CertificateFacts(
-        subject=subject,
-        issuer=issuer,
+        subject=certificate.subject.rfc4514_string(),
+        issuer=certificate.issuer.rfc4514_string(),
         dns_names=tuple(names.get_values_for_type(x509.DNSName)),
         ip_addresses=tuple(str(address) for address in names.get_values_for_type(x509.IPAddress)),
         uris=tuple(names.get_values_for_type(x509.UniformResourceIdentifier)),
         not_before=certificate.not_valid_before_utc,
         not_after=certificate.not_valid_after_utc,
         fingerprint="sha256:" + sha256(certificate.public_bytes(Encoding.DER)).hexdigest(),
-        key_fingerprint=key_fingerprint,
-        issuer_fingerprint=issuer_fingerprint,
+        key_fingerprint=own.digest.hex(),
+        issuer_fingerprint=(issuer_key or b"").hex(),
         serial=f"{certificate.serial_number:x}",
-        is_authority=isinstance(constraints, x509.BasicConstraints) and constraints.ca,
+        is_authority=constraints is not None and constraints.ca,
         # A certificate that states no purpose may be used for any (RFC 5280, 4.2.1.12).
         for_server=purposes is None or ExtendedKeyUsageOID.SERVER_AUTH in purposes,
         for_client=purposes is None or ExtendedKeyUsageOID.CLIENT_AUTH in purposes,
     )
+
+
+def _extension(extensions: x509.Extensions, kind: type[_Extension]) -> _Extension | None:
+    try:
+        return extensions.get_extension_for_class(kind).value
+    except x509.ExtensionNotFound:
+        return None
 
 
 def _unreadable(which: str) -> ConfigurationError:
@@ -355,4 +361,4 @@ def _unreadable(which: str) -> ConfigurationError:
 
 def _shown(text: str) -> str:
     """A foreign text as a message may repeat it: quoted, short, without control characters."""
-    return ascii(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")

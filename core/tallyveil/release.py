@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from itertools import pairwise
 
 from tallyveil import __version__, canonical
@@ -20,7 +21,7 @@ from tallyveil.mechanisms import for_survey
 from tallyveil.moments import moment_text, parse_moment
 from tallyveil.signing import SigningKey, VerifyingKey, seal, unseal
 from tallyveil.survey import Survey, survey_from_json
-from tallyveil.tables import Pool, build_tables, decimal_text
+from tallyveil.tables import Pool, Table, build_tables, six_places
 
 _KEYS = (
     "format",
@@ -84,6 +85,11 @@ class Release:
     participants: tuple[Participant, ...]
     pools: tuple[Pool, ...]
 
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """The total, then one table per dimension cell where there are dimensions."""
+        return build_tables(self.survey, self.pools)
+
     @property
     def records(self) -> int:
         """n, over all strata."""
@@ -118,7 +124,7 @@ class Release:
                 }
                 for pool in self.pools
             ],
-            "tables": build_tables(self.survey, self.pools),
+            "tables": [table.to_json() for table in self.tables],
         }
 
 
@@ -192,7 +198,7 @@ def _guarantee(survey: Survey, epsilon: NanoEpsilon) -> Json:
     return {
         "epsilon_nano": epsilon,
         "kind": guarantee.kind,
-        "realised_epsilon": f"{guarantee.realised_epsilon:.9f}",
+        "realised_epsilon": f"{guarantee.realised_epsilon:.12f}",
         "text": guarantee.text,
         "not_protected": list(guarantee.not_protected),
     }
@@ -210,8 +216,8 @@ def _parameters(survey: Survey, epsilons: Sequence[NanoEpsilon]) -> list[Json]:
             "bin_values": size,
             "keep_weight": weights.keep,
             "lie_weight": weights.lie,
-            "p": decimal_text(weights.p),
-            "q": decimal_text(weights.q),
+            "p": f"{six_places(weights.p):f}",
+            "q": f"{six_places(weights.q):f}",
         }
         for (epsilon, size), weights in sorted(found.items(), key=lambda item: item[0])
     ]

@@ -46,18 +46,88 @@ class Pool:
         return sum(self.support)
 
 
-def build_tables(survey: Survey, pools: Sequence[Pool]) -> list[Json]:
-    """The total, then one table per dimension cell where there are dimensions.
+@dataclass(frozen=True)
+class Row:
+    """One value of one table; decimals have six places, rounded from exact rationals.
 
-    Estimates and standard errors are decimal texts with six places, rounded from exact rationals; interval bounds
-    are whole records within the bin's own number of records where one epsilon was used.
+    Args:
+        value: The value's label.
+        bin: Number of its bin.
+        support: C_v, added over the table's pools.
+        estimate: Unbiased count in records, negative or not.
+        standard_error: Of the estimate, in records; the perturbation's error only.
+        low: Lower end of the 95 % interval of the true count, within the bin's records.
+        high: Upper end.
+        quality: Letter, see `tallyveil.mechanisms.quality`.
     """
+
+    value: str
+    bin: int
+    support: int
+    estimate: Decimal
+    standard_error: Decimal
+    low: Decimal
+    high: Decimal
+    quality: str
+
+    def to_json(self) -> Json:
+        return {
+            "value": self.value,
+            "bin": self.bin,
+            "support": self.support,
+            "estimate": f"{self.estimate:f}",
+            "standard_error": f"{self.standard_error:f}",
+            "low": f"{self.low:f}",
+            "high": f"{self.high:f}",
+            "quality": self.quality,
+        }
+
+
+@dataclass(frozen=True)
+class BinTotal:
+    """A bin's exact number of records: with BRR the aggregator sees it, so it is published as it is."""
+
+    bin: int
+    first: str
+    last: str
+    records: int
+
+    def to_json(self) -> Json:
+        return {"bin": self.bin, "first": self.first, "last": self.last, "records": self.records}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Estimates of the total, or of one dimension cell.
+
+    Args:
+        cell: (dimension, value) pairs; None for the total.
+        records: n of the table.
+        bins: Their exact totals.
+        rows: One for each value of the domain, in order.
+    """
+
+    cell: tuple[tuple[str, str], ...] | None
+    records: int
+    bins: tuple[BinTotal, ...]
+    rows: tuple[Row, ...]
+
+    def to_json(self) -> Json:
+        return {
+            "cell": None if self.cell is None else dict(self.cell),
+            "records": self.records,
+            "bins": [item.to_json() for item in self.bins],
+            "rows": [row.to_json() for row in self.rows],
+        }
+
+
+def build_tables(survey: Survey, pools: Sequence[Pool]) -> tuple[Table, ...]:
+    """The total, then one table per dimension cell where there are dimensions."""
     tables = [_table(survey, None, pools)]
     if survey.dimensions:
-        tables += [
-            _table(survey, cell, [pool for pool in pools if pool.cell == cell]) for cell in range(survey.cell_count)
-        ]
-    return tables
+        cells = range(survey.cell_count)
+        tables += [_table(survey, cell, [pool for pool in pools if pool.cell == cell]) for cell in cells]
+    return tuple(tables)
 
 
 def estimate_pools(survey: Survey, pools: Iterable[Pool]) -> Estimate:
@@ -72,51 +142,42 @@ def estimate_pools(survey: Survey, pools: Iterable[Pool]) -> Estimate:
     return reduce(Estimate.__add__, parts)
 
 
-def _table(survey: Survey, cell: int | None, pools: Sequence[Pool]) -> Json:
-    estimate = estimate_pools(survey, pools)
-    support = np.sum([pool.support for pool in pools], axis=0) if pools else np.zeros(survey.domain.size, dtype=int)
+def _table(survey: Survey, cell: int | None, pools: Sequence[Pool]) -> Table:
+    estimate, binning, labels = estimate_pools(survey, pools), survey.binning, survey.domain.labels
+    support = np.array([pool.support for pool in pools], dtype=np.int64).reshape(-1, survey.domain.size).sum(axis=0)
     low, high = estimate.interval(LEVEL)
-    bin_of, labels = survey.binning.bin_of, survey.domain.labels
-    rows: list[Json] = []
+    rows: list[Row] = []
     for index, label in enumerate(labels):
-        value, error = estimate.exact[index], square_root(estimate.exact_variance[index])
+        value, error = six_places(estimate.exact[index]), six_places(square_root(estimate.exact_variance[index]))
         rows.append(
-            {
-                "value": label,
-                "bin": int(bin_of[index]),
-                "support": int(support[index]),
-                "estimate": decimal_text(value),
-                "standard_error": decimal_text(error),
-                "low": decimal_text(Fraction(float(low[index]))),
-                "high": decimal_text(Fraction(float(high[index]))),
-                "quality": quality_letter(float(value), float(error)),
-            }
+            Row(
+                value=label,
+                bin=int(binning.bin_of[index]),
+                support=int(support[index]),
+                estimate=value,
+                standard_error=error,
+                low=six_places(Fraction(float(low[index]))),
+                high=six_places(Fraction(float(high[index]))),
+                quality=quality_letter(float(value), float(error)),
+            )
         )
-    totals = np.add.reduceat(support, survey.binning.starts)
-    bins: list[Json] = [
-        {
-            "bin": number,
-            "first": labels[int(start)],
-            "last": labels[int(start + size) - 1],
-            "records": int(records),
-        }
-        for number, (start, size, records) in enumerate(
-            zip(survey.binning.starts, survey.binning.sizes, totals, strict=True)
-        )
-    ]
-    names = (
-        None
-        if cell is None
-        else {dimension.name: value for dimension, value in zip(survey.dimensions, survey.cells[cell], strict=True)}
+    totals = np.add.reduceat(support, binning.starts)
+    bins = tuple(
+        BinTotal(number, labels[int(start)], labels[int(start + size) - 1], int(records))
+        for number, (start, size, records) in enumerate(zip(binning.starts, binning.sizes, totals, strict=True))
     )
-    return {"cell": names, "records": int(support.sum()), "bins": bins, "rows": rows}
+    named = None
+    if cell is not None:
+        names = (dimension.name for dimension in survey.dimensions)
+        named = tuple(zip(names, survey.cells[cell], strict=True))
+    return Table(named, int(support.sum()), bins, tuple(rows))
 
 
-def decimal_text(value: Fraction | Decimal) -> str:
-    """Six places, half to even; never an exponent, never minus zero."""
+def six_places(value: Fraction | Decimal) -> Decimal:
+    """Rounded half to even; never minus zero."""
     exact = value if isinstance(value, Decimal) else _WIDE.divide(Decimal(value.numerator), Decimal(value.denominator))
     rounded = exact.quantize(_DIGITS, context=_WIDE)
-    return f"{abs(rounded) if rounded.is_zero() else rounded:f}"
+    return abs(rounded) if rounded.is_zero() else rounded
 
 
 def square_root(value: Fraction) -> Decimal:

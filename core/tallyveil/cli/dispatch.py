@@ -7,7 +7,6 @@ role needs. Not here: what a failure looks like (`tallyveil.cli.failures`).
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Annotated
@@ -44,10 +43,10 @@ def run(arguments: Sequence[str]) -> int:
             group.main(prog_name=PROGRAM)
         with group.make_context(PROGRAM, list(arguments)) as context:
             group.invoke(context)
-        sys.stdout.flush()  # a reader that has left shows here, not in the interpreter's last breath
+        code = 0
     except BaseException as error:
-        return failures.report(error, as_json=as_json)
-    return 0
+        code = failures.report(error, as_json=as_json)
+    return failures.flush_output(code)
 
 
 def installed() -> Mapping[str, Loader]:

@@ -97,6 +97,16 @@ def frames(error: BaseException) -> list[str]:
     return lines
 
 
+def flush_output(code: int) -> int:
+    """Write out what standard output still holds; ``code``, or if all else went well, that its reader has left."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        return code or READER_LEFT
+    return code
+
+
 def silence_other_threads() -> None:
     """Let errors that no command can catch, in threads and finalisers, show their type only."""
 
@@ -148,11 +158,14 @@ def _tell(as_json: bool, kind: str, what: str, not_done: str, next_step: str, co
 
 
 def _reader_left() -> bool:
-    """Whether it is our own standard output that nobody reads any more; if so, what is left goes nowhere."""
-    descriptor = sys.stdout.fileno()
+    """Whether it is our own standard output that nobody reads any more; if so, the rest goes nowhere."""
     poll = select.poll()
-    poll.register(descriptor, 0)
+    poll.register(sys.stdout.fileno(), 0)
     if not poll.poll(0):
         return False
-    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+    _discard_output()
     return True
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
