@@ -163,7 +163,7 @@ class Intervals:
         return tuple(f"[{low}, {high})" for low, high in pairwise(self.edges))
 
     def index(self, value: int | str | Decimal) -> int | None:
-        if isinstance(value, str):
+        if isinstance(value, str) or (isinstance(value, Decimal) and value.is_nan()):
             return None
         if not self._numbers[0] <= value < self._numbers[-1]:
             return None

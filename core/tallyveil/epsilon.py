@@ -6,7 +6,10 @@ Not here: which mechanism realises an epsilon (`tallyveil.mechanisms`) and who m
 
 from __future__ import annotations
 
-from decimal import ROUND_FLOOR, Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from math import floor
+from operator import index
 from typing import NewType
 
 from tallyveil.errors import ConfigurationError
@@ -32,12 +35,12 @@ def to_nano(epsilon: float | int | str | Decimal) -> NanoEpsilon:
         ConfigurationError: Not a finite number in [0.01, 16].
     """
     try:
-        exact = Decimal(repr(epsilon)) if isinstance(epsilon, float) else Decimal(epsilon)
+        exact = _exact(epsilon)
     except (InvalidOperation, TypeError, ValueError):
         raise _refused() from None
     if not exact.is_finite() or not Decimal("0.01") <= exact <= 16:
         raise _refused()
-    return NanoEpsilon(int((exact * NANO).to_integral_value(ROUND_FLOOR)))
+    return NanoEpsilon(floor(Fraction(exact) * NANO))
 
 
 def checked_nano(nano: int) -> NanoEpsilon:
@@ -46,7 +49,7 @@ def checked_nano(nano: int) -> NanoEpsilon:
     Raises:
         ConfigurationError: Outside [0.01, 16] nats.
     """
-    if isinstance(nano, bool) or not LOWEST <= nano <= HIGHEST:
+    if type(nano) is not int or not LOWEST <= nano <= HIGHEST:
         raise _refused()
     return NanoEpsilon(nano)
 
@@ -55,6 +58,14 @@ def epsilon_text(nano: int) -> str:
     """Epsilon in nats as the shortest exact decimal, as people write it."""
     whole, part = divmod(nano, NANO)
     return f"{whole}.{part:09d}".rstrip("0").rstrip(".")
+
+
+def _exact(epsilon: float | int | str | Decimal) -> Decimal:
+    if isinstance(epsilon, bool):
+        raise TypeError("a truth value is no amount")
+    if isinstance(epsilon, float):
+        return Decimal(float.__repr__(epsilon))  # a subclass such as numpy's writes its own name into its repr
+    return Decimal(epsilon) if isinstance(epsilon, str | Decimal) else Decimal(index(epsilon))
 
 
 def _refused() -> ConfigurationError:

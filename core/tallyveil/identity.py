@@ -57,7 +57,7 @@ class Identity:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ConfigurationError(
-                f"{_shown(self.name)} cannot name a {self.role}",
+                f"{_shown(self.name)} cannot be the name of the {self.role}",
                 next_step=f"a name is {NAME_RULE}; write for example health or region-7",
             )
 
@@ -98,7 +98,7 @@ class CertificateFacts:
         key_fingerprint: The key identifier of its own key, hexadecimal.
         issuer_fingerprint: The key identifier of the issuer's key: equal to the CA's `key_fingerprint`. Empty where
             the certificate does not state it.
-        serial: Serial number, hexadecimal, unique within the issuer.
+        serial: Serial number, hexadecimal without leading zeros; unique within the issuer.
         is_authority: Whether it may sign certificates.
         for_server: Whether it may be used by a server.
         for_client: Whether it may be used by a client.
@@ -278,7 +278,7 @@ def _wrong_for_client(facts: CertificateFacts, expected_role: Role) -> list[str]
     else:
         if identity.role is not expected_role:
             found.append(
-                f"the certificate is for {identity.role} {identity.name} where one for a {expected_role} is needed"
+                f"the certificate is for the {identity.role} {identity.name}, but the role {expected_role} is needed"
             )
     return found
 

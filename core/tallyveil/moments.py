@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from tallyveil.errors import ConfigurationError
 
-_FORM = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
+_FORM = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
 def parse_moment(text: str) -> datetime:
@@ -29,4 +29,4 @@ def parse_moment(text: str) -> datetime:
 
 def moment_text(moment: datetime) -> str:
     """The moment in UTC, cut to whole seconds."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"

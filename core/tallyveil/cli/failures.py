@@ -160,7 +160,10 @@ def _tell(as_json: bool, kind: str, what: str, not_done: str, next_step: str, co
 def _reader_left() -> bool:
     """Whether it is our own standard output that nobody reads any more; if so, the rest goes nowhere."""
     poll = select.poll()
-    poll.register(sys.stdout.fileno(), 0)
+    try:
+        poll.register(sys.stdout.fileno(), 0)
+    except OSError:
+        return False  # standard output is no file: something in this process has taken its place
     if not poll.poll(0):
         return False
     _discard_output()

@@ -20,7 +20,6 @@ from tallyveil.mechanisms.estimate import Estimate, estimate_of
 from tallyveil.mechanisms.protocol import Reports
 from tallyveil.mechanisms.response import draw_offsets, shift_within
 from tallyveil.mechanisms.tally import Tally
-from tallyveil.mechanisms.weights import Weights
 from tallyveil.randomness import Keystream, Randomness, Words
 
 CHUNK_RECORDS = 16_384
@@ -40,9 +39,15 @@ class BlockResponse(ABC):
         self.blocks = Blocks(binning, epsilon)
         self.epsilon = epsilon
         self._randomness = Keystream() if randomness is None else randomness
-        self._start_of = binning.starts[binning.bin_of].astype(np.uint32)
-        self._weights_by_size: dict[int, Weights] = {item.size: item for item in self.blocks.weights}
-        self._size_of = binning.sizes[binning.bin_of]
+        self._widest = max(self.blocks.weights, key=lambda item: item.size)
+        word = np.dtype(f"u{self._widest.bits // 8}").type
+        totals = np.array([item.total for item in self.blocks.weights], dtype=word)
+        self._uniform = bool((binning.sizes == binning.sizes[0]).all())
+        self._total = word(self._widest.total)
+        self._size = word(self._widest.size)
+        self._total_of = totals[binning.bin_of]
+        self._size_of = binning.sizes[binning.bin_of].astype(word)
+        self._start_of = binning.starts[binning.bin_of].astype(word)
         self._dtype = np.min_scalar_type(binning.domain_size - 1)
 
     @property
@@ -79,23 +84,15 @@ class BlockResponse(ABC):
             reports[start : start + CHUNK_RECORDS] = self._respond(chunk)
         return reports.reshape(truth.shape)
 
-    def _respond(self, truth: NDArray[np.integer[Any]]) -> NDArray[Any]:
-        if len(self._weights_by_size) == 1:
-            (weights,) = self._weights_by_size.values()
-            return self._respond_with(weights, truth)
-        reports = np.empty(truth.size, dtype=self._dtype)
-        sizes = self._size_of[truth]
-        for size, weights in self._weights_by_size.items():
-            here = np.flatnonzero(sizes == size)
-            reports[here] = self._respond_with(weights, truth[here])
-        return reports
-
-    def _respond_with(self, weights: Weights, truth: NDArray[np.integer[Any]]) -> NDArray[Any]:
-        offsets = draw_offsets(weights, truth.size, self._randomness)
-        if weights.size == self.domain_size:
-            return shift_within(truth, offsets, weights.size)
+    def _respond(self, truth: NDArray[np.integer[Any]]) -> Words:
+        totals = self._total if self._uniform else self._total_of[truth]
+        sizes = self._size if self._uniform else self._size_of[truth]
+        offsets = draw_offsets(self._widest, totals, truth.size, self._randomness)
+        if self.blocks.binning.bins == 1:
+            return shift_within(truth, offsets, sizes)
         starts = self._start_of[truth]
-        reports: Words = shift_within(truth - starts, offsets, weights.size) + starts
+        reports = shift_within(truth - starts, offsets, sizes)
+        reports += starts
         return reports
 
     def tally(self, reports: ArrayLike) -> Tally:
@@ -104,8 +101,17 @@ class BlockResponse(ABC):
         Raises:
             InputError: A report is not a whole number in 0..K−1.
         """
-        flat = checked_indices(reports, self.domain_size).reshape(-1)
-        return Tally(flat.size, np.bincount(flat, minlength=self.domain_size))
+        array = np.asarray(reports)
+        if array.dtype.kind != "u" or array.dtype.itemsize > 2:  # our own reports are checked by counting them
+            array = checked_indices(array, self.domain_size)
+        flat = array.reshape(-1)
+        counts = np.zeros(self.domain_size, dtype=np.int64)
+        for start in range(0, flat.size, CHUNK_RECORDS):  # in cache, since bincount widens what it counts
+            counted = np.bincount(flat[start : start + CHUNK_RECORDS], minlength=self.domain_size)
+            if counted.size > self.domain_size:
+                raise outside(self.domain_size)
+            counts += counted
+        return Tally(flat.size, counts)
 
     def estimate(self, tally: Tally) -> Estimate:
         """Unbiased counts, corrected in each bin with that bin's own n."""
@@ -132,8 +138,12 @@ def checked_indices(values: ArrayLike, domain_size: int) -> NDArray[np.integer[A
     if not np.issubdtype(array.dtype, np.integer):
         raise InputError("values are whole numbers: indices into the domain", not_done="nothing was drawn or counted")
     if int(array.min()) < 0 or int(array.max()) >= domain_size:
-        raise InputError(
-            f"a value lies outside the domain's indices 0..{domain_size - 1}",
-            not_done="nothing was drawn or counted",
-        )
+        raise outside(domain_size)
     return array
+
+
+def outside(domain_size: int) -> InputError:
+    """The error for an index that the domain does not have."""
+    return InputError(
+        f"a value lies outside the domain's indices 0..{domain_size - 1}", not_done="nothing was drawn or counted"
+    )

@@ -41,8 +41,9 @@ class Blocks:
 
     @cached_property
     def weights(self) -> tuple[Weights, ...]:
-        """The weights of each bin, shape (bins,)."""
-        return tuple(response_weights(int(size), self.epsilon) for size in self.binning.sizes)
+        """The weights of each bin, shape (bins,): keep and lie are the same in all, the totals follow the sizes."""
+        widest = response_weights(int(self.binning.sizes.max()), self.epsilon)
+        return tuple(widest.resized(int(size)) for size in self.binning.sizes)
 
     @cached_property
     def p(self) -> NDArray[np.float64]:
@@ -57,7 +58,7 @@ class Blocks:
     @property
     def realised_epsilon(self) -> float:
         """Largest log-ratio of the channel within a bin, in nats."""
-        return max(item.realised_epsilon for item in self.weights)
+        return self.weights[0].realised_epsilon
 
     def bin_totals(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Sum of counts in each value's bin, shape (K,)."""

@@ -5,7 +5,7 @@ Not here: drawing with them (`response`). Both the agent and the aggregator take
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -27,13 +27,17 @@ class Weights:
         size: k, how many values the response has; at least 2.
         keep: a, with a/b ≤ e^epsilon.
         lie: b.
-        bits: Word size; total ≤ 2^bits.
+        bits: Word size; total < 2^bits.
     """
 
     size: int
     keep: int
     lie: int
     bits: WordBits
+
+    def resized(self, size: int) -> Weights:
+        """The same keep and lie weights for a response over fewer values."""
+        return replace(self, size=size)
 
     @property
     def total(self) -> int:
@@ -64,7 +68,7 @@ def response_weights(size: int, epsilon: NanoEpsilon) -> Weights:
     """
     for bits in (32, 64):
         low, high = exp_bounds(epsilon, digits=60)
-        lie = floor(Fraction(2**bits) / (high + size - 1))
+        lie = floor(Fraction(2**bits - 1) / (high + size - 1))
         keep = floor_times(epsilon, lie)
         if lie >= 1 and (bits == 64 or low * lie / keep - 1 <= LARGEST_LOSS):
             return Weights(size, keep, lie, bits)
@@ -86,8 +90,8 @@ def exp_bounds(epsilon: NanoEpsilon, digits: int) -> tuple[Fraction, Fraction]:
 
     `decimal` computes exp correctly rounded to `digits` digits, so its neighbours on both sides bound it.
     """
-    context = Context(prec=digits)
-    centre = context.exp(Decimal(epsilon) / NANO)
+    context = Context(prec=digits)  # never the caller's own, which may hold fewer digits than epsilon has
+    centre = context.exp(context.divide(Decimal(epsilon), Decimal(NANO)))
     return (
         Fraction(Context(prec=digits, rounding=ROUND_FLOOR).next_minus(centre)),
         Fraction(Context(prec=digits, rounding=ROUND_CEILING).next_plus(centre)),

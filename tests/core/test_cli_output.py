@@ -1,0 +1,108 @@
+"""Tables, progress, JSON and logs of the `tallyveil` command."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import sys
+from collections.abc import Generator
+
+import numpy as np
+import pytest
+
+from tallyveil.cli import console, logs
+
+CANARY = "canary-4711"
+
+
+@pytest.fixture
+def lines() -> Generator[io.StringIO]:
+    """Logs configured into a buffer, and as they were afterwards."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    stream = io.StringIO()
+    logs.configure("info", stream)
+    yield stream
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.getLogger("tallyveil").setLevel(logging.NOTSET)
+
+
+def test_a_table_is_never_cut_where_output_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    console.print_table(["name", "count"], [["x" * 300, "12"], ["[red]", "3"]], title="Counts", right=["count"])
+    text = capsys.readouterr().out
+    assert "x" * 300 in text
+    assert "[red]" in text
+    assert max(map(len, text.splitlines())) < 400
+
+
+def test_a_cell_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    console.print_table(["name"], [["\x1b[2J统计"]])
+    text = capsys.readouterr().out
+    assert "\x1b" not in text
+    assert "统计" in text
+
+
+def test_json_takes_numpy_and_refuses_what_json_cannot_say(capsys: pytest.CaptureFixture[str]) -> None:
+    console.print_json({"counts": np.arange(3), "n": np.int64(3), "name": "统计"})
+    text = capsys.readouterr().out
+    assert json.loads(text) == {"counts": [0, 1, 2], "n": 3, "name": "统计"}
+    assert "统计" in text
+    with pytest.raises(ValueError, match="Out of range"):
+        console.print_json(float("nan"))
+    with pytest.raises(TypeError, match="object cannot be printed"):
+        console.print_json(object())
+
+
+def test_progress_is_silent_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with console.progress("counting", 3) as advance:
+        advance(3)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_draws_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with console.progress("counting", 3) as advance:
+        advance(3)
+    assert "counting" in terminal.getvalue()
+
+
+def test_an_event_is_one_json_line(lines: io.StringIO) -> None:
+    logs.Log("agent.upload").info("batch_acknowledged", batches=3, department="a\nb")
+    logs.Log("agent.upload").debug("too fine")
+    (line,) = lines.getvalue().splitlines()
+    event = json.loads(line)
+    assert event.pop("time").endswith("+00:00")
+    assert event == {
+        "level": "info",
+        "event": "batch_acknowledged",
+        "source": "agent.upload",
+        "fields": {"batches": 3, "department": "a\nb"},
+    }
+
+
+def test_an_error_is_logged_without_its_message(lines: io.StringIO) -> None:
+    try:
+        int(CANARY)
+    except ValueError as error:
+        logs.Log("agent").error("row_unreadable", error, row=7)
+    event = json.loads(lines.getvalue())
+    assert event["fields"]["row"] == 7
+    assert event["fields"]["trace"][0] == "ValueError at"
+    assert CANARY not in lines.getvalue()
+
+
+def test_what_other_packages_log_is_withheld(lines: io.StringIO) -> None:
+    logging.getLogger("pyarrow").warning("bad cell %s", CANARY)
+    logging.getLogger("pyarrow").info("chatter")
+    event = json.loads(lines.getvalue())
+    assert event["source"] == "pyarrow"
+    assert "test_cli_output.py" in event["fields"]["place"]
+    assert CANARY not in lines.getvalue()
