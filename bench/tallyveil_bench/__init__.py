@@ -1,1 +1,1 @@
-"""Performance figures of Tallyveil, measured on the machine at hand."""
+"""Benchmarks that print figures: `tallyveil bench`. Ratios of one run are what counts, not absolute times."""

@@ -114,8 +114,8 @@ def decode_counts(payload: bytes, values: int) -> NDArray[np.int64]:
     """Read `values` counts back, shape (values,).
 
     Raises:
-        PeerError: Cut off, too long, a count of 2^53 or more, or an encoding longer than needed: one histogram
-            has exactly one encoding.
+        PeerError: Cut off, too long, a sum of 2^53 or more (no sum of it can wrap round), or an encoding longer than
+            needed: one histogram has exactly one encoding.
     """
     if values > MAX_VALUES or len(payload) > values * 8:
         raise _malformed()
@@ -128,11 +128,11 @@ def decode_counts(payload: bytes, values: int) -> NDArray[np.int64]:
             if shift >= 56:
                 raise _malformed()
             continue
-        if (byte == 0 and shift > 7) or count > MAX_RECORDS:
+        if byte == 0 and shift > 7:
             raise _malformed()
         counts.append(count)
         count = shift = 0
-    if shift or len(counts) != values:
+    if shift or len(counts) != values or sum(counts) > MAX_RECORDS:
         raise _malformed()
     return np.array(counts, dtype=np.int64)
 

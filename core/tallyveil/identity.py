@@ -28,6 +28,16 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _SHOWN = 100
 """Characters of a foreign text that a message repeats."""
 
+_MALFORMED = (
+    ValueError,
+    TypeError,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
+"""What the parser raises on bytes that are no certificate; these classes share no other base."""
+
 _Extension = TypeVar("_Extension", bound=x509.ExtensionType)
 
 
@@ -302,16 +312,15 @@ def _chain(data: bytes, which: str) -> list[x509.Certificate]:
         if b"-----BEGIN" in data:
             return x509.load_pem_x509_certificates(data)
         return [x509.load_der_x509_certificate(data)]
-    except ValueError:
+    except _MALFORMED:
         raise _unreadable(which) from None
 
 
 def _facts(certificate: x509.Certificate) -> CertificateFacts:
-    # The parser reads lazily, so malformed parts show only here, each kind in an error of its own.
-    malformed = (ValueError, TypeError, UnsupportedAlgorithm)
+    # The parser reads lazily, so malformed parts show only here.
     try:
         return _read_facts(certificate)
-    except (*malformed, x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
+    except _MALFORMED:
         raise _unreadable("certificate") from None
 
 

@@ -171,7 +171,7 @@ def open_release(data: bytes, trusted: VerifyingKey) -> VerifiedRelease:
             f"the release is signed, yet {ESTIMATOR} cannot read it",
             next_step="update this software, or ask the publisher",
         ) from None
-    if again != body:
+    if canonical.encode(again) != canonical.encode(body):  # true == 1 in Python, not in the file
         raise IntegrityError(
             "the release is signed, yet its numbers do not follow from its support counts",
             next_step=f"this is {ESTIMATOR}; where the release names another estimator, try that version",

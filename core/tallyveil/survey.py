@@ -162,6 +162,11 @@ class Survey:
             [item.number for item in self.rounds] == list(range(1, len(self.rounds) + 1)),
             "rounds are numbered 1, 2, … in order",
         )
+        moments = [self.expires, *(moment for item in self.rounds for moment in (item.opens, item.closes))]
+        _require(
+            all(parse_moment(moment_text(moment)) == moment for moment in moments),
+            "moments are whole seconds and name their time zone",
+        )
         _require(all(item.opens < item.closes for item in self.rounds), "a round opens before it closes")
         _require(
             all(a.closes <= b.opens for a, b in pairwise(self.rounds)),

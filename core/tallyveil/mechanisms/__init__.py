@@ -5,6 +5,8 @@ Not here: surveys, wire, stores; a mechanism knows indices 0..K−1 and nothing 
 
 from __future__ import annotations
 
+from operator import index
+
 from tallyveil.domain import MAX_VALUES
 from tallyveil.epsilon import NanoEpsilon, to_nano
 from tallyveil.errors import ConfigurationError
@@ -35,13 +37,14 @@ def create(
     Raises:
         ConfigurationError: A parameter is out of range, or the name is unknown.
     """
-    if not 2 <= domain_size <= MAX_VALUES:
+    values, wanted_bins = _whole(domain_size, "domain_size"), _whole(bins, "bins")
+    if not 2 <= values <= MAX_VALUES:
         raise ConfigurationError(
             f"a domain has from 2 to {MAX_VALUES} values",
             not_done="no mechanism was made",
             next_step="check domain_size",
         )
-    return _make(name, domain_size, bins, to_nano(epsilon), randomness)
+    return _make(name, values, wanted_bins, to_nano(epsilon), randomness)
 
 
 def for_survey(survey: Survey, epsilon: NanoEpsilon, randomness: Randomness | None = None) -> BlockResponse:
@@ -71,3 +74,13 @@ def _make(name: str, domain_size: int, bins: int, epsilon: NanoEpsilon, randomne
             "grr does not bin", not_done="no mechanism was made", next_step="leave bins out, or choose brr"
         )
     return GeneralisedRandomisedResponse(domain_size, epsilon, randomness)
+
+
+def _whole(number: int, name: str) -> int:
+    """A whole number of any integer type, numpy's too, as int; a truth value is none."""
+    try:
+        if not isinstance(number, bool):
+            return index(number)
+    except TypeError:
+        pass
+    raise ConfigurationError(f"{name} is a whole number", not_done="no mechanism was made", next_step=f"check {name}")

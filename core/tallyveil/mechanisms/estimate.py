@@ -5,17 +5,18 @@ Not here: which tallies belong together (the aggregator's strata) and how they a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallyveil.errors import PeerError
 from tallyveil.mechanisms.blocks import Blocks
-from tallyveil.mechanisms.interval import count_interval, normal_quantile
+from tallyveil.mechanisms.interval import count_interval, is_nearly_normal, normal_quantile
 from tallyveil.mechanisms.tally import Tally
 from tallyveil.mechanisms.weights import Weights
 
@@ -68,20 +69,12 @@ class Estimate:
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lower and upper bounds of the true counts, each shape (K,), within 0..records of the bin.
 
-        One part: its support count's law is inverted (`count_interval`). Several parts with different
-        epsilons: the normal law around the sum.
+        One part: its support count's law is inverted (`count_interval`). Several parts with different epsilons:
+        those with many records are joined by the normal law around their sum; the bounds of this and of each
+        remaining part are added, each at the level that lets all of them miss no more often than asked.
         """
-        totals = np.sum([blocks.bin_totals(tally.counts) for blocks, tally in self.parts], axis=0)
-        (blocks, tally), *others = self.parts
-        if others:
-            reach = normal_quantile(level) * self.standard_error
-            low, high = self.frequency - reach, self.frequency + reach
-            return np.clip(low, 0.0, totals), np.clip(high, 0.0, totals)
-        bounds = [
-            count_interval(int(support), int(records), blocks.weights[int(number)], level)
-            for support, records, number in zip(tally.counts, totals, blocks.binning.bin_of, strict=True)
-        ]
-        array = np.array(bounds, dtype=np.float64)
+        columns = zip(*(_cells(*part) for part in self.parts), strict=True)
+        array = np.array([_bounds(column, level) for column in columns], dtype=np.float64)
         return array[:, 0], array[:, 1]
 
     def __add__(self, other: Estimate) -> Estimate:
@@ -117,6 +110,42 @@ def _variance(blocks: Blocks, tally: Tally) -> list[Fraction]:
             holders = Fraction(count * weights.total - records * weights.lie, weights.keep - weights.lie)
             result.append((holders * keep_spread + (records - holders) * lie_spread) / scale)
     return result
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """One value in one part: what its support count says about its true count."""
+
+    support: int
+    records: int
+    weights: Weights
+    corrected: Fraction
+    variance: Fraction
+
+
+def _cells(blocks: Blocks, tally: Tally) -> Iterator[_Cell]:
+    estimates = zip(_corrected(blocks, tally), _variance(blocks, tally), strict=True)
+    for weights, block in _by_bin(blocks, tally):
+        records = sum(block)
+        for support in block:
+            yield _Cell(support, records, weights, *next(estimates))
+
+
+def _bounds(cells: Sequence[_Cell], level: float) -> tuple[float, float]:
+    """Bounds of the sum of the cells' true counts; Bonferroni's inequality holds where no normal law may."""
+    joined = [cell for cell in cells if is_nearly_normal(cell.records, cell.weights)]
+    if len(joined) < 2:
+        joined = []
+    apart = [cell for cell in cells if cell.records and cell not in joined]
+    share = 1 - (1 - level) / max(len(apart) + bool(joined), 1)
+    bounds: list[tuple[float, float]] = [
+        count_interval(cell.support, cell.records, cell.weights, share) for cell in apart
+    ]
+    if joined:
+        centre, records = float(sum(cell.corrected for cell in joined)), float(sum(cell.records for cell in joined))
+        reach = normal_quantile(share) * sqrt(sum(cell.variance for cell in joined))
+        bounds.append((min(max(centre - reach, 0.0), records), min(max(centre + reach, 0.0), records)))
+    return sum(low for low, _ in bounds), sum(high for _, high in bounds)
 
 
 def _by_bin(blocks: Blocks, tally: Tally) -> Iterator[tuple[Weights, list[int]]]:

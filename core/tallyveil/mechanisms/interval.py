@@ -39,7 +39,7 @@ def count_interval(support: int, records: int, weights: Weights, level: float) -
         raise ConfigurationError("a coverage level lies between 0 and 1")
     tail = (1 - level) / 2
     p, q = float(weights.p), float(weights.q)
-    at_least = _normal_at_least if records * q * (1 - q) >= NORMAL_FROM else _exact_at_least
+    at_least = _normal_at_least if is_nearly_normal(records, weights) else _exact_at_least
 
     def low_enough(count: int) -> bool:  # P(C ≥ support) rises with the true count
         return at_least(support, count, records, p, q) > tail
@@ -50,6 +50,12 @@ def count_interval(support: int, records: int, weights: Weights, level: float) -
     low = min(_first(low_enough, records), records)
     high = max(_first(too_high, records) - 1, 0)
     return min(low, high), max(low, high)
+
+
+def is_nearly_normal(records: int, weights: Weights) -> bool:
+    """Whether so many records make the support count's law close enough to a normal one, whatever their values."""
+    q = float(weights.q)
+    return records * q * (1 - q) >= NORMAL_FROM
 
 
 def normal_quantile(level: float) -> float:

@@ -58,6 +58,6 @@ def shift_within(positions: NDArray[np.integer[Any]], offsets: Words, sizes: Lim
     The unsigned subtraction wraps round exactly when the sum is below `size`, so the smaller one is the remainder.
     `offsets` is overwritten.
     """
-    np.add(offsets, positions, out=offsets, casting="unsafe")
+    offsets += positions.astype(offsets.dtype, copy=False)
     shifted: Words = np.minimum(offsets, offsets - sizes)
     return shifted

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from tallyveil.batch import MAX_RECORDS
 from tallyveil.errors import PeerError
 
 
@@ -30,12 +31,12 @@ class Tally:
         """The tally of a histogram in which every report supports exactly one value.
 
         Raises:
-            PeerError: A count is negative.
+            PeerError: A count is negative, or they sum to more than any submission may hold.
         """
-        array = np.array(counts, dtype=np.int64)
-        if array.size and array.min() < 0:
-            raise PeerError("a tally holds a negative count", not_done="it was not counted")
-        return cls(int(array.sum()), array)
+        records = sum(map(int, counts))
+        if records > MAX_RECORDS or any(count < 0 for count in counts):
+            raise PeerError("a tally holds a negative or an impossibly large count", not_done="it was not counted")
+        return cls(records, np.array(counts, dtype=np.int64))
 
     def __add__(self, other: Tally) -> Tally:
         if self.counts.shape != other.counts.shape:

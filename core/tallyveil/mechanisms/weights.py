@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from math import floor, log
+from math import floor
 
 from tallyveil.epsilon import NANO, NanoEpsilon
 from tallyveil.errors import InternalError
@@ -55,8 +55,9 @@ class Weights:
 
     @property
     def realised_epsilon(self) -> float:
-        """ln(a/b) in nats."""
-        return log(self.keep / self.lie)
+        """ln(a/b) in nats, the nearest float: never above the nearest float of the epsilon asked for."""
+        context = Context(prec=60)
+        return float(context.ln(context.divide(Decimal(self.keep), Decimal(self.lie))))
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,1 @@
+"""What runs at the statistics office: enrolment, intake, estimation and signed releases."""

@@ -1,0 +1,83 @@
+"""`tallyveil bench`: print the performance figures of this machine.
+
+Not here: how each figure is measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Measure performance on this machine: mechanisms, bytes on the wire, the agent on a large table.",
+    no_args_is_help=False,
+)
+
+Machine = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+
+
+@app.callback(invoke_without_command=True)
+def everything(context: typer.Context, json: Machine = False) -> None:
+    """Measure all of it (two minutes).
+
+    Example: tallyveil bench
+    """
+    if context.invoked_subcommand is None:
+        _report(("mechanisms", "wire", "agent"), json)
+
+
+@app.command()
+def mechanisms(json: Machine = False) -> None:
+    """Records a second of perturb + tally on one core, and the ratio to counting alone.
+
+    Example: tallyveil bench mechanisms
+    """
+    _report(("mechanisms",), json)
+
+
+@app.command()
+def wire(json: Machine = False) -> None:
+    """Bytes on the wire per record.
+
+    Example: tallyveil bench wire
+    """
+    _report(("wire",), json)
+
+
+@app.command()
+def agent(
+    json: Machine = False,
+    rows: Annotated[int, typer.Option(min=1000, help="Rows of the Parquet file.")] = 10_000_000,
+) -> None:
+    """The agent on a Parquet file, without sending: time and peak memory, beside pyarrow counting the column.
+
+    Example: tallyveil bench agent --rows 10000000
+    """
+    _report(("agent",), json, rows)
+
+
+def _report(parts: tuple[str, ...], json: bool, rows: int = 10_000_000) -> None:
+    from tallyveil.cli.console import print_json
+    from tallyveil_bench import agent, mechanisms, timing, wire
+
+    timing.pin_to_one_core()
+    report: dict[str, object] = {}
+    if "mechanisms" in parts:
+        speeds = mechanisms.measure_speeds()
+        report["mechanisms"] = [asdict(speed) for speed in speeds]
+        if not json:
+            mechanisms.show_speeds(speeds)
+    if "wire" in parts:
+        sizes = wire.measure_sizes()
+        report["wire"] = [asdict(size) for size in sizes]
+        if not json:
+            wire.show_sizes(sizes)
+    if "agent" in parts:
+        measured = agent.measure_agent(rows)
+        report["agent"] = asdict(measured)
+        if not json:
+            agent.show_agent(measured)
+    if json:
+        print_json(report)

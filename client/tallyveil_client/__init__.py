@@ -1,0 +1,1 @@
+"""What runs beside the data and beside the reader: the department's agent and the consumer."""

@@ -1,0 +1,87 @@
+"""When to try again and after how long: a pure function of what happened, the attempt and a random number.
+
+Not here: waiting, and what is sent then (`tallyveil_client.agent.session`): always the same bytes. Which gRPC
+status becomes which error is the transport's; this is the table that follows it:
+
+| what happened | then |
+|---|---|
+| unreachable, cut, too slow, too busy (UnavailableError: UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED …) | again |
+| a refusal whose code is retryable | again |
+| any other refusal, wrong configuration, an answer that makes no sense | final |
+| any of them after the last attempt | final |
+
+An attempt that got something through counts as the first again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tallyveil.errors import TallyveilError, UnavailableError
+from tallyveil.refusal import Refusal
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Full jitter: a wait uniform between 0 and a bound that doubles with every failure.
+
+    Args:
+        attempts: How many in a row may fail, at least 1.
+        base_s: Bound of the first wait.
+        cap_s: Largest bound.
+
+    Source: Brooker: Exponential Backoff And Jitter, AWS Architecture Blog, 2015 ("full jitter").
+    """
+
+    attempts: int = 8
+    base_s: float = 1.0
+    cap_s: float = 60.0
+
+    def delay_s(self, failures: int, random: float) -> float:
+        """The wait after `failures` failures in a row (1, 2, …), for `random` in [0, 1)."""
+        bound = min(self.cap_s, self.base_s * 2.0 ** min(failures - 1, 60))
+        return bound * random
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Try again after `seconds`; it will be attempt number `attempt`."""
+
+    seconds: float
+    attempt: int
+
+
+@dataclass
+class Attempts:
+    """How often one thing has been tried in a row without getting anywhere."""
+
+    backoff: Backoff
+    failures: int = 0
+
+    def progressed(self) -> None:
+        """The attempt under way got something through."""
+        self.failures = 0
+
+    def after(self, error: TallyveilError, random: float) -> Wait | None:
+        """The wait before the next attempt, or None where the error is final or was the last.
+
+        Args:
+            error: What ended the attempt.
+            random: In [0, 1).
+        """
+        self.failures += 1
+        if not is_retryable(error) or self.failures >= self.backoff.attempts:
+            return None
+        return Wait(self.backoff.delay_s(self.failures, random), self.failures + 1)
+
+
+def is_retryable(error: TallyveilError) -> bool:
+    """Whether the same bytes may get through later without anybody changing anything."""
+    refusal = refusal_of(error)
+    return refusal.retryable if refusal is not None else isinstance(error, UnavailableError)
+
+
+def refusal_of(error: TallyveilError) -> Refusal | None:
+    """The aggregator's reason, where the error carries one."""
+    refusal = getattr(error, "refusal", None)
+    return refusal if isinstance(refusal, Refusal) else None

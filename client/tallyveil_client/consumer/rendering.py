@@ -1,0 +1,102 @@
+"""A verified release on a terminal: estimates with their error bars, the guarantee, and what is not protected.
+
+Not here: files (`export`). Nothing unverified is ever rendered: the argument is a `VerifiedRelease`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from textwrap import fill
+
+from tallyveil.cli.console import plain, print_table
+from tallyveil.cli.guarantees import guarantee_text
+from tallyveil.errors import ConfigurationError
+from tallyveil.guarantee import Guarantee
+from tallyveil.mechanisms import for_survey
+from tallyveil.moments import moment_text
+from tallyveil.release import COMPOSITION_NOTE, ERRORS_NOTE, VerifiedRelease
+from tallyveil.tables import Row, Table
+
+BAR_WIDTH = 24
+_HEADERS = ("value", "bin", "estimate", "± s.e.", "95 % from", "to", "quality", "0 to the largest upper end")
+_RIGHT = ("value", "bin", "estimate", "± s.e.", "95 % from", "to")
+
+
+def guarantees_of(verified: VerifiedRelease) -> list[Guarantee]:
+    """One for each epsilon that a participant chose."""
+    survey = verified.release.survey
+    return [
+        for_survey(survey, epsilon).guarantee
+        for epsilon in sorted({item.epsilon for item in verified.release.participants})
+    ]
+
+
+def choose_tables(verified: VerifiedRelease, cell: Mapping[str, str]) -> tuple[Table, ...]:
+    """The tables of the dimension cells that agree with `cell`; the total where it is empty.
+
+    Raises:
+        ConfigurationError: The survey has no such dimension or value.
+    """
+    tables = verified.release.tables
+    if not cell:
+        return tables[:1]
+    found = tuple(table for table in tables[1:] if cell.items() <= dict(table.cell or ()).items())
+    if not found:
+        survey = verified.release.survey
+        known = "; ".join(f"{item.name}: {', '.join(item.domain.values)}" for item in survey.dimensions)
+        raise ConfigurationError(
+            "the release has no such cell", next_step=f"it has {known}" if known else "it has the total only"
+        )
+    return found
+
+
+def print_release(verified: VerifiedRelease, tables: tuple[Table, ...]) -> None:
+    """Head, tables, guarantee and notes.
+
+    Args:
+        verified: The release.
+        tables: Which of its tables to show.
+    """
+    release = verified.release
+    survey = release.survey
+    print(plain(f"{survey.title} ({survey.name} version {survey.version}), round {release.round}"))
+    print(f"revision {release.revision}, released {moment_text(release.released_at)}, release {verified.hash}")
+    print(f"{release.records} records of {len(release.participants)} departments; verified: signature and every number")
+    for table in tables:
+        cell = "all records" if table.cell is None else ", ".join(f"{name} = {value}" for name, value in table.cell)
+        top = max((float(row.high) for row in table.rows), default=0.0)
+        rows = [_cells(row, top) for row in table.rows]
+        print_table(_HEADERS, rows, title=f"{cell}: {table.records} records", right=_RIGHT)
+    hidden = len(release.tables) - len(tables)
+    if hidden:
+        print(f"{hidden} more tables: choose with --cell NAME=VALUE, or export all\n")
+    print(guarantee_text(guarantees_of(verified)))
+    for note in (ERRORS_NOTE, COMPOSITION_NOTE):
+        print(fill(note, 100))
+
+
+def error_bar(row: Row, top: float) -> str:
+    """█ up to the interval's lower end, ▒ to its upper end, ● at the estimate; its left end is 0, its right end `top`."""
+    if top <= 0:
+        return ""
+    low, high = _place(float(row.low), top), _place(float(row.high), top)
+    bar = ["█"] * low + ["▒"] * (high - low) + [" "] * (BAR_WIDTH - high)
+    bar[min(_place(float(row.estimate), top), BAR_WIDTH - 1)] = "●"
+    return "".join(bar).rstrip()
+
+
+def _place(value: float, top: float) -> int:
+    return round(min(max(value / top, 0.0), 1.0) * BAR_WIDTH)
+
+
+def _cells(row: Row, top: float) -> tuple[str, ...]:
+    return (
+        row.value,
+        str(row.bin),
+        f"{row.estimate:.1f}",
+        f"{row.standard_error:.1f}",
+        f"{row.low:.1f}".removesuffix(".0"),
+        f"{row.high:.1f}".removesuffix(".0"),
+        row.quality,
+        error_bar(row, top),
+    )
