@@ -207,5 +207,4 @@ def _counts(batch: Batch, values: int) -> NDArray[np.int64] | None:
         counts = decode_counts(batch.payload, values)
     except PeerError:
         return None
-    total: int = sum(counts.tolist())  # Python's integers: a forged histogram may overflow 64 bits
-    return counts if total == batch.records else None
+    return counts if int(counts.sum()) == batch.records else None

@@ -20,7 +20,7 @@ Machine = Annotated[bool, typer.Option("--json", help="Print one JSON object ins
 
 @app.callback(invoke_without_command=True)
 def everything(context: typer.Context, json: Machine = False) -> None:
-    """Measure all of it (two minutes).
+    """Measure all of it.
 
     Example: tallyveil bench
     """

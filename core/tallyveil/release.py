@@ -17,6 +17,7 @@ from tallyveil.canonical import Json
 from tallyveil.epsilon import NanoEpsilon, checked_nano
 from tallyveil.errors import IntegrityError, TallyveilError
 from tallyveil.fields import Fields
+from tallyveil.guarantee import Guarantee
 from tallyveil.mechanisms import for_survey
 from tallyveil.moments import moment_text, parse_moment
 from tallyveil.signing import SigningKey, VerifyingKey, seal, unseal
@@ -85,6 +86,16 @@ class Release:
     participants: tuple[Participant, ...]
     pools: tuple[Pool, ...]
 
+    @property
+    def epsilons(self) -> tuple[NanoEpsilon, ...]:
+        """The values that the participants chose, rising."""
+        return tuple(sorted({item.epsilon for item in self.participants}))
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """One for each epsilon: what holds, and what is not protected."""
+        return tuple(for_survey(self.survey, epsilon).guarantee for epsilon in self.epsilons)
+
     @cached_property
     def tables(self) -> tuple[Table, ...]:
         """The total, then one table per dimension cell where there are dimensions."""
@@ -97,7 +108,6 @@ class Release:
 
     def to_json(self) -> Json:
         """The body that is signed."""
-        epsilons = sorted({item.epsilon for item in self.participants})
         return {
             "format": FORMAT,
             "estimator": ESTIMATOR,
@@ -111,9 +121,9 @@ class Release:
             "participants": [
                 {"department": item.department, "epsilon_nano": item.epsilon} for item in self.participants
             ],
-            "guarantees": [_guarantee(self.survey, epsilon) for epsilon in epsilons],
+            "guarantees": [_guarantee_json(guarantee) for guarantee in self.guarantees],
             "notes": [ERRORS_NOTE, COMPOSITION_NOTE],
-            "parameters": _parameters(self.survey, epsilons),
+            "parameters": _parameters(self.survey, self.epsilons),
             "pools": [
                 {
                     "epsilon_nano": pool.epsilon,
@@ -193,10 +203,9 @@ def check_chain(releases: Sequence[VerifiedRelease]) -> None:
             )
 
 
-def _guarantee(survey: Survey, epsilon: NanoEpsilon) -> Json:
-    guarantee = for_survey(survey, epsilon).guarantee
+def _guarantee_json(guarantee: Guarantee) -> Json:
     return {
-        "epsilon_nano": epsilon,
+        "epsilon_nano": guarantee.epsilon,
         "kind": guarantee.kind,
         "realised_epsilon": f"{guarantee.realised_epsilon:.12f}",
         "text": guarantee.text,

@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 from math import comb
+from typing import Any
 
 import numpy as np
 import pytest
@@ -185,7 +186,7 @@ def test_intervals_of_sums_over_different_epsilons_cover_large_counts(
     weights = [response_weights(size, to_nano(epsilon)) for epsilon in epsilons]
     records = [int(200 / (float(item.q) * (1 - float(item.q)))) + 1 for item in weights]
     counts = [int(share * n) for share, n in zip(shares, records, strict=True)]
-    grids: list[Floats] = []
+    grids: list[NDArray[np.floating[Any]]] = []
     laws: list[Floats] = []
     variances: list[Floats] = []
     for item, n, c in zip(weights, records, counts, strict=True):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from copy import copy
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TypeVar
@@ -17,9 +16,11 @@ import grpc
 
 from tallyveil.batch import SubmissionKey
 from tallyveil.errors import PeerError, TallyveilError, UnavailableError
+from tallyveil.identity import Role
 from tallyveil.wire.codec import Opened, Request, Response, decode_response, encode_request
 from tallyveil.wire.v1 import collection_pb2 as pb
 from tallyveil.wire.v1.collection_pb2_grpc import CollectionServiceStub
+from tallyveil_client.agent.config import AggregatorConfig
 from tallyveil_client.agent.retry import Attempts, Backoff, refusal_of
 from tallyveil_client.agent.session import Delivery, Step
 from tallyveil_client.agent.store import Store
@@ -51,6 +52,19 @@ class Surroundings:
     random: Callable[[], float]
     tell: Callable[[str], None]
     backoff: Backoff = field(default_factory=Backoff)
+
+
+def endpoint_of(config: AggregatorConfig) -> Endpoint:
+    """The aggregator of the agent's configuration, to which we are a department."""
+    return Endpoint(
+        config.address,
+        config.ca,
+        config.certificate,
+        config.private_key,
+        server_name=config.server_name,
+        timeout_s=config.timeout_s,
+        role=Role.DEPARTMENT,
+    )
 
 
 def announce(endpoint: Endpoint, key: SubmissionKey, surroundings: Surroundings) -> Opened:
@@ -133,7 +147,8 @@ def _persistently(
         except TallyveilError as error:
             wait = attempts.after(error, surroundings.random())
             if wait is None:
-                raise _final(error, not_done) from None
+                _restate(error, not_done)
+                raise
             surroundings.tell(
                 f"{error.what}; trying again in {wait.seconds:.1f} s "
                 f"(attempt {wait.attempt} of {surroundings.backoff.attempts}); {safe}"
@@ -141,13 +156,11 @@ def _persistently(
         surroundings.sleep(wait.seconds)
 
 
-def _final(error: TallyveilError, not_done: str) -> TallyveilError:
-    """The same error, saying what it means for the submission."""
-    final = copy(error)
-    final.not_done = not_done
+def _restate(error: TallyveilError, not_done: str) -> None:
+    """Let the error that ended it all say what it means for the submission."""
+    error.not_done = not_done
     if isinstance(error, UnavailableError):
-        final.next_step = f"run again later, and it goes on from here; {error.next_step}"
-    return final
+        error.next_step = f"run again later, and it goes on from here; {error.next_step}"
 
 
 class _Stream:

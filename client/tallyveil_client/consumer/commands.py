@@ -6,7 +6,6 @@ Not here: what a release must satisfy (`tallyveil.release`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,41 +13,25 @@ import typer
 
 from tallyveil.cli import console, files
 from tallyveil.errors import ConfigurationError
+from tallyveil_client.consumer.options import (
+    RELEASE_KEY,
+    AsJson,
+    Credentials,
+    Force,
+    Format,
+    Key,
+    Revision,
+    Round,
+    Server,
+    ServerName,
+    Timeout,
+    Version,
+)
 
 if TYPE_CHECKING:
-    from tallyveil.release import VerifiedRelease
     from tallyveil_client.consumer.statistics import Statistics
 
 app = typer.Typer(help="Read statistics, and verify them without trusting who served them.", no_args_is_help=True)
-
-RELEASE_KEY = "release.pub"
-
-
-class Format(StrEnum):
-    """What `stats export` writes."""
-
-    CSV = "csv"
-    JSON = "json"
-    TABLE = "table"
-
-
-Server = Annotated[str, typer.Option("--server", help="The aggregator, HOST:PORT.", show_default=False)]
-Credentials = Annotated[
-    Path, typer.Option("--credentials", help="The folder that tallyveil pki consumer wrote.", show_default=False)
-]
-Key = Annotated[
-    Path | None,
-    typer.Option("--key", help="The release key, as you pinned it.", show_default="release.pub of --credentials"),
-]
-ServerName = Annotated[
-    str | None, typer.Option("--server-name", help="The name in the server's certificate, if not HOST.")
-]
-Timeout = Annotated[float, typer.Option("--timeout", help="Longest wait for an answer, in seconds.")]
-Round = Annotated[int | None, typer.Option("--round", help="Of the survey.", show_default="the newest")]
-Version = Annotated[int | None, typer.Option("--version", help="Of the survey.", show_default="the newest")]
-Revision = Annotated[int | None, typer.Option("--revision", help="Of the release.", show_default="the newest")]
-Force = Annotated[bool, typer.Option("--force", help="Replace the output file if it is there.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 _CONNECTION = "--server stats.example.org:7443 --credentials ./newsroom"
 
@@ -103,7 +86,9 @@ def get(
         list[str] | None,
         typer.Option("--cell", help="Show these cells: sex=Female; repeat for more.", show_default="the total"),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", help="Keep the signed release.", show_default=False)] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="Keep the signed release.", show_default=False)
+    ] = None,
     force: Force = False,
     server_name: ServerName = None,
     timeout_s: Timeout = 30.0,
@@ -205,6 +190,8 @@ def export(
             _deliver(export.to_csv(verified), output, force)
         case Format.JSON:
             _deliver(export.to_json(verified), output, force)
+        case Format.TABLE if output is None:
+            rendering.print_release(verified, verified.release.tables)
         case Format.TABLE:
             _deliver(rendering.release_text(verified, verified.release.tables), output, force)
 

@@ -6,6 +6,8 @@ Not here: files (`export`). Nothing unverified is ever rendered: the argument is
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import redirect_stdout
+from io import StringIO
 from textwrap import fill
 
 from tallyveil.cli.console import plain, print_table
@@ -75,8 +77,16 @@ def print_release(verified: VerifiedRelease, tables: tuple[Table, ...]) -> None:
         print(fill(note, 100))
 
 
+def release_text(verified: VerifiedRelease, tables: tuple[Table, ...]) -> str:
+    """What `print_release` prints, as text of any width."""
+    text = StringIO()
+    with redirect_stdout(text):
+        print_release(verified, tables)
+    return text.getvalue()
+
+
 def error_bar(row: Row, top: float) -> str:
-    """█ up to the interval's lower end, ▒ to its upper end, ● at the estimate; its left end is 0, its right end `top`."""
+    """From 0 to `top`: █ up to the interval's lower end, ▒ to its upper end, ● at the estimate."""
     if top <= 0:
         return ""
     low, high = _place(float(row.low), top), _place(float(row.high), top)

@@ -13,7 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tallyveil.cli.files import read_file
 from tallyveil.errors import ConfigurationError, PeerError, TallyveilError
 from tallyveil.identity import Role
 from tallyveil.moments import parse_moment
@@ -22,6 +21,7 @@ from tallyveil.signing import VerifyingKey
 from tallyveil.wire.v1 import statistics_pb2 as pb
 from tallyveil.wire.v1.statistics_pb2_grpc import StatisticsServiceStub
 from tallyveil_client.transport import Channel, Endpoint, calling, connect
+from tallyveil_client.transport.credentials import read_file
 
 SURVEY_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _HASH_BYTES = 32
@@ -58,7 +58,7 @@ class Statistics:
 
     Args:
         address: ``host:port`` of the aggregator.
-        credentials: Folder with ``certificate.pem``, ``private.key`` and ``ca.pem``, as `tallyveil pki consumer` writes.
+        credentials: Folder with certificate.pem, private.key and ca.pem, as `tallyveil pki consumer` writes it.
         trusted_key: PEM file of the release key, which verifies whatever the server sends.
         server_name: The name the server's certificate must hold, where it is not the host dialled.
         timeout_s: Longest wait for one answer.

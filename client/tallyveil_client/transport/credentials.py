@@ -68,7 +68,7 @@ def unusable(endpoint: Endpoint, found: list[str], not_done: str) -> Configurati
 def who(endpoint: Endpoint) -> str:
     """What our certificate says about us, as a sentence without a full stop."""
     try:
-        identity = identity_of_certificate(_bytes(endpoint.certificate, "certificate"))
+        identity = identity_of_certificate(read_file(endpoint.certificate, "certificate"))
     except ConfigurationError as error:
         return f"Of {endpoint.certificate}: {error.what}"
     return f"Our certificate is for {identity.role} {identity.name}"
@@ -89,13 +89,18 @@ def _wrong_role(certificate: bytes, role: Role | None) -> list[str]:
 
 def _material(endpoint: Endpoint) -> tuple[bytes, bytes, bytes]:
     return (
-        _bytes(endpoint.ca, "CA certificate"),
-        _bytes(endpoint.certificate, "certificate"),
-        _bytes(endpoint.private_key, "private key"),
+        read_file(endpoint.ca, "CA certificate"),
+        read_file(endpoint.certificate, "certificate"),
+        read_file(endpoint.private_key, "private key"),
     )
 
 
-def _bytes(path: Path, what: str) -> bytes:
+def read_file(path: Path, what: str) -> bytes:
+    """The bytes of a key or certificate file, called `what` in messages.
+
+    Raises:
+        ConfigurationError: It cannot be read.
+    """
     try:
         return path.read_bytes()
     except OSError as error:

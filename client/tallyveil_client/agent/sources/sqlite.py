@@ -24,7 +24,7 @@ from tallyveil_client.agent.config import SourceConfig
 from tallyveil_client.agent.sources.source import UNSENT, check_columns, existing_file, guarded, guarded_batches
 from tallyveil_client.agent.sources.sql import quoted, relation, selection
 
-_BATCH_RECORDS = 16_384
+_BATCH_RECORDS = 8_192
 _BUSY_S = 10.0
 _NOT_UTF8 = re.compile("[\ud800-\udfff]")
 _Cell = int | float | str | bytes | None

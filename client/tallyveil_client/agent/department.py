@@ -1,0 +1,141 @@
+"""The department's side, opened: configuration, policy, the authority's pinned key and the store.
+
+Not here: what is done with them. Nothing of this file needs the network or the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from tallyveil.cli.files import read_file
+from tallyveil.errors import TallyveilError
+from tallyveil.signing import VerifyingKey
+from tallyveil.survey import Survey, open_survey, read_unverified_survey
+from tallyveil_client.agent.config import AgentConfig, SourceConfig, load_config
+from tallyveil_client.agent.filter import Condition
+from tallyveil_client.agent.ledger import SUBMISSION, Charge, charge_of, remaining
+from tallyveil_client.agent.overlap import Shown
+from tallyveil_client.agent.policy import Account, Collection, Policy
+from tallyveil_client.agent.policy_file import load_policy
+from tallyveil_client.agent.selection import Approved, label_of
+from tallyveil_client.agent.store import Approval, Store
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one round takes from its account.
+
+    Args:
+        account: Which.
+        charged: Nano-epsilon for one round.
+        left: Nano-epsilon left now.
+    """
+
+    account: Account
+    charged: int
+    left: int
+
+    @property
+    def affordable(self) -> bool:
+        """Whether the account has enough left for one round."""
+        return self.charged <= self.left
+
+
+@dataclass(frozen=True)
+class Department:
+    """Everything an agent's command works with, besides records and aggregator."""
+
+    config: AgentConfig
+    policy: Policy
+    authority: VerifyingKey
+    store: Store
+
+    def approved(self) -> tuple[Approved, ...]:
+        """The approved surveys whose signature still holds under the pinned key."""
+        found = list[Approved]()
+        for approval in self.store.approvals():
+            survey = self._verified(approval)
+            if survey is not None:
+                found.append(Approved(survey, approval.epsilon, approval.approved_at))
+        return tuple(found)
+
+    def unverified(self) -> tuple[str, ...]:
+        """Hashes of approvals whose document no longer verifies: they count as not approved."""
+        return tuple(item.survey_hash for item in self.store.approvals() if self._verified(item) is None)
+
+    def limits(self, survey: Survey, source: str | None) -> Collection:
+        """What the policy allows for this survey's attribute. Raises PolicyError where it allows nothing."""
+        return self.policy.collection_for(survey, source)
+
+    def source(self, limits: Collection) -> SourceConfig:
+        """The source of a collection. Raises ConfigurationError where the configuration has none of that name."""
+        return self.config.source(limits.source)
+
+    def cost(self, item: Approved, limits: Collection) -> Cost:
+        """What a round of this survey would take now."""
+        account = self.policy.account(limits.account)
+        spent = self.store.ledger().spent(account.name)
+        charged = charge_of(item.epsilon, account.max_rows_per_person)
+        return Cost(account, charged, remaining(account.total_epsilon, spent))
+
+    def shown_before(self) -> tuple[Shown, ...]:
+        """The tables that were charged and stored so far."""
+        documents = {item.survey_hash: item.document for item in self.store.approvals()}
+        return tuple(
+            Shown(read_unverified_survey(documents[s.key.survey_hash]), s.source, s.filter)
+            for s in self.store.submissions()
+            if s.key.survey_hash in documents
+        )
+
+    def _verified(self, approval: Approval) -> Survey | None:
+        try:
+            survey = open_survey(approval.document, self.authority)
+        except TallyveilError:
+            return None
+        return survey if survey.hash == approval.survey_hash and approval.epsilon in survey.epsilons else None
+
+
+@contextmanager
+def open_department(path: Path) -> Generator[Department]:
+    """Read configuration, policy and key, and open the store, which is made where it is missing.
+
+    Raises:
+        ConfigurationError: A file is missing or wrong.
+        IntegrityError: The ledger was altered, or is an older copy of itself.
+    """
+    config = load_config(path)
+    policy = load_policy(config.policy)
+    authority = VerifyingKey.from_pem(read_file(config.authority_key, "the survey authority's public key"))
+    with Store(config.store) as store:
+        yield Department(config, policy, authority, store)
+
+
+def filter_text(source: SourceConfig) -> str:
+    """The source's filter in one spelling, so that two can be compared."""
+    return " and ".join(sorted(_condition_text(item) for item in source.conditions))
+
+
+def charge_for(item: Approved, number: int, cost: Cost, submission_id: bytes, at: str) -> Charge:
+    """The ledger's entry for one round."""
+    return Charge(
+        account=cost.account.name,
+        kind=SUBMISSION,
+        survey_hash=item.survey.hash,
+        survey=label_of(item.survey),
+        round=number,
+        epsilon=item.epsilon,
+        max_rows_per_person=cost.account.max_rows_per_person,
+        charged=cost.charged,
+        submission=submission_id.hex(),
+        at=at,
+    )
+
+
+def _condition_text(item: Condition) -> str:
+    quoted = item.literal.replace("'", "''") if isinstance(item.literal, str) else None
+    literal = f"{item.literal.normalize():f}" if isinstance(item.literal, Decimal) else f"'{quoted}'"
+    return f"{item.column} {item.operator} {literal}"

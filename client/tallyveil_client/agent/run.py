@@ -1,0 +1,131 @@
+"""One round from the records to the aggregator: check, perturb, ask, charge and store, send.
+
+Not here: what each of these is. Until `Store.commit_round` nothing is charged and what was drawn is in memory only;
+from then on the same bytes are sent until the aggregator holds them all, by this run or a later one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from tallyveil.batch import SubmissionKey
+from tallyveil.errors import IntegrityError, PolicyError
+from tallyveil.epsilon import epsilon_text
+from tallyveil.mechanisms import for_survey
+from tallyveil.moments import moment_text
+from tallyveil.randomness import Randomness
+from tallyveil.survey import Round
+from tallyveil_client.agent.approval import require_allowed
+from tallyveil_client.agent.collect import collect, require_admissible, seal
+from tallyveil_client.agent.config import SourceConfig
+from tallyveil_client.agent.department import Cost, Department, charge_for, filter_text
+from tallyveil_client.agent.encode import Encoded
+from tallyveil_client.agent.policy import Collection
+from tallyveil_client.agent.scan import Summary
+from tallyveil_client.agent.selection import Approved, require_open
+from tallyveil_client.agent.store import NewRound, Submission
+
+
+@dataclass(frozen=True)
+class Aids:
+    """What a round needs from outside.
+
+    Args:
+        now: The agent's clock, aware.
+        token: Draws 16 fresh bytes for identifiers and nonces.
+        randomness: The coins' source; None for a secure one.
+        read: Reads a source for a survey (`scan`).
+        announce: Asks the aggregator, before the charge; returns whether it holds anything of the submission.
+        deliver: Sends a stored submission to its end.
+    """
+
+    now: Callable[[], datetime]
+    token: Callable[[], bytes]
+    randomness: Randomness | None
+    read: Callable[[SourceConfig, Approved], Iterable[Encoded]]
+    announce: Callable[[SubmissionKey], bool]
+    deliver: Callable[[SubmissionKey], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended.
+
+    Args:
+        submission: As it is stored now: complete.
+        was_complete: It was so before; nothing was done.
+        resumed: It was stored before; only sending was left to do.
+        summary: Of the records read, where they were.
+    """
+
+    submission: Submission
+    was_complete: bool = False
+    resumed: bool = False
+    summary: Summary | None = None
+
+
+def run_round(department: Department, item: Approved, window: Round, source: str | None, aids: Aids) -> Outcome:
+    """Take part in one round, or go on where an earlier run ended.
+
+    Raises:
+        TallyveilError: With what was and was not done.
+    """
+    stored = department.store.submission(item.survey.hash, window.number)
+    if stored is not None and stored.complete:
+        return Outcome(stored, was_complete=True)
+    summary = None if stored is not None else _store_round(department, item, window, source, aids)
+    submission = _submission(department, item, window)
+    aids.deliver(submission.key)
+    department.store.complete(submission.key.submission_id, moment_text(aids.now()))
+    return Outcome(_submission(department, item, window), resumed=stored is not None, summary=summary)
+
+
+def require_affordable(cost: Cost) -> None:
+    """Stop before the records are read where the account could not pay.
+
+    Raises:
+        PolicyError: It has not enough left.
+    """
+    if not cost.affordable:
+        account = cost.account
+        raise PolicyError(
+            f"account '{account.name}' has {epsilon_text(cost.left)} of {epsilon_text(account.total_epsilon)} left, "
+            f"and this round would charge {epsilon_text(cost.charged)}",
+            not_done="nothing was read, charged or sent",
+            next_step="let whoever owns the policy decide on a larger total_epsilon",
+        )
+
+
+def _store_round(
+    department: Department, item: Approved, window: Round, source: str | None, aids: Aids
+) -> Summary:
+    require_open(item.survey, window, aids.now())
+    limits: Collection = require_allowed(department, item.survey, item.epsilon, source)
+    config = department.source(limits)
+    require_affordable(department.cost(item, limits))
+    mechanism = for_survey(item.survey, item.epsilon, aids.randomness)
+    collected = collect(aids.read(config, item), item.survey, mechanism)
+    require_admissible(collected, config, item.survey, limits)
+    store = department.store
+    key = store.reserve(item.survey.hash, window.number, item.epsilon, aids.token())
+    if aids.announce(key):
+        raise IntegrityError(
+            "the aggregator holds batches of this submission, and this store knows of none: it is an older copy",
+            not_done="nothing was charged, stored or sent",
+            next_step="put the newest copy of the agent's store back",
+        )
+    batches = seal(collected, key, aids.token)
+    cost = department.cost(item, limits)
+    charge = charge_for(item, window.number, cost, key.submission_id, moment_text(aids.now()))
+    total = cost.account.total_epsilon
+    store.commit_round(NewRound(key, charge, total, batches, config.name, filter_text(config)))
+    return collected.summary
+
+
+def _submission(department: Department, item: Approved, window: Round) -> Submission:
+    found = department.store.submission(item.survey.hash, window.number)
+    if found is None:
+        raise IntegrityError("a submission that was just stored is gone", next_step="check the agent's store")
+    return found

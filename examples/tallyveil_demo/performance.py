@@ -1,0 +1,78 @@
+"""The demo from beginning to end, in a folder that is removed afterwards or kept.
+
+Not here: the steps themselves (`deployment`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tallyveil.cli.console import print_json
+from tallyveil.errors import ConfigurationError
+from tallyveil.release import VerifiedRelease, open_release
+from tallyveil.signing import VerifyingKey
+from tallyveil_demo.deployment import Deployment
+from tallyveil_demo.offices import load_offices
+from tallyveil_demo.outcome import judge
+from tallyveil_demo.processes import serving
+from tallyveil_demo.report import Silent, Told
+
+
+def perform(keep: Path | None, json: bool) -> None:
+    """Run the demo and show or print what came out.
+
+    Raises:
+        ConfigurationError: The folder to keep exists already and is not empty.
+        InternalError: A step failed.
+    """
+    start = time.monotonic()
+    report = Silent() if json else Told()
+    with _folder(keep) as folder:
+        deployment = Deployment(folder, load_offices())
+        offices = deployment.offices
+        report.introduce(offices)
+        with report.step("Certificates, keys and the signed survey"):
+            deployment.set_up()
+        with serving(deployment.server_command, folder, folder / "port") as port:
+            deployment.equip_offices(port)
+            with report.progress("Each office approves the survey", len(offices)) as on_done:
+                deployment.approve(on_done)
+            with report.step("One office looks at what would leave it"):
+                preview = deployment.preview(offices[0])
+            report.show_preview(offices[0], preview)
+            with report.progress("Each office perturbs, charges, stores and sends", len(offices)) as on_done:
+                deployment.collect(on_done)
+            with report.step("The round is closed and released; a consumer fetches and verifies"):
+                deployment.publish(port)
+        verified = _verify(deployment)
+        outcome = judge(verified, offices)
+        seconds = time.monotonic() - start
+        report.show_outcome(verified, outcome, offices, seconds, keep)
+        if json:
+            print_json({**asdict(outcome), "release_verified": True, "seconds": round(seconds, 3)})
+
+
+def _verify(deployment: Deployment) -> VerifiedRelease:
+    trusted = VerifyingKey.from_pem(deployment.release_key.read_bytes())
+    return open_release(deployment.release_file.read_bytes(), trusted)
+
+
+@contextmanager
+def _folder(keep: Path | None) -> Generator[Path]:
+    if keep is None:
+        with TemporaryDirectory(prefix="tallyveil-demo-") as folder:
+            yield Path(folder)
+        return
+    if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        raise ConfigurationError(
+            f"{keep} is there already and is not an empty folder",
+            not_done="the demo was not run",
+            next_step="name a new folder",
+        )
+    keep.mkdir(parents=True, exist_ok=True)
+    yield keep.resolve()

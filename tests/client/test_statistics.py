@@ -1,0 +1,420 @@
+# pyright: standard
+"""What a consumer gets: verified releases only, whatever the server sends; and how they are shown and exported."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aggregator_stand_in import StandIn, serving
+from certificates import TestAuthority
+from tallyveil.canonical import Json
+from tallyveil.cli import dispatch
+from tallyveil.domain import Categories, Integers
+from tallyveil.epsilon import NanoEpsilon
+from tallyveil.errors import ConfigurationError, IntegrityError, PeerError, TallyveilError
+from tallyveil.release import Participant, Release, VerifiedRelease, open_release, sign_release
+from tallyveil.signing import SigningKey, seal
+from tallyveil.survey import Dimension, Minimums, Round, Survey
+from tallyveil.tables import Pool
+from tallyveil.wire.v1 import statistics_pb2 as pb
+from tallyveil_client.consumer import Statistics
+from tallyveil_client.consumer.export import to_csv, to_document
+from tallyveil_client.consumer.rendering import BAR_WIDTH, error_bar
+
+TWO = NanoEpsilon(2_000_000_000)
+SUPPORT = ((30, 12, 9, 8, 0, 1, 2, 3), (5, 5, 5, 5, 40, 4, 4, 4))
+
+
+def survey_of(**changes: Any) -> Survey:
+    start, end = datetime(2026, 12, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
+    survey = Survey(
+        name="age",
+        version=1,
+        title="Age",
+        purpose="For tests",
+        attribute="age",
+        domain=Integers(0, 7),
+        bins=2,
+        mechanism="brr",
+        epsilons=(TWO,),
+        epsilon_floor=TWO,
+        dimensions=(Dimension("sex", Categories(("Female", "Male"))),),
+        rounds=(Round(1, start, end), Round(2, end, datetime(2027, 2, 1, tzinfo=UTC))),
+        minimums=Minimums(),
+        quota=1000,
+        expires=datetime(2027, 3, 1, tzinfo=UTC),
+    )
+    return replace(survey, **changes)
+
+
+def release_of(survey: Survey | None = None, **changes: Any) -> Release:
+    pools = tuple(Pool(TWO, cell, 2, support) for cell, support in enumerate(SUPPORT))
+    release = Release(
+        survey or survey_of(),
+        round=1,
+        revision=1,
+        released_at=datetime(2027, 1, 2, tzinfo=UTC),
+        previous=None,
+        participants=(Participant("health", TWO), Participant("labour", TWO)),
+        pools=pools,
+    )
+    return replace(release, **changes)
+
+
+@dataclass
+class Scene:
+    """A server that serves what a test gives it, and a consumer's folder."""
+
+    stand_in: StandIn
+    folder: Path
+    key: SigningKey
+
+    @property
+    def server(self) -> str:
+        return f"localhost:{self.stand_in.port}"
+
+    @property
+    def connection(self) -> list[str]:
+        return ["--server", self.server, "--credentials", str(self.folder)]
+
+    def consumer(self) -> Statistics:
+        return Statistics(self.server, credentials=self.folder, trusted_key=self.folder / "release.pub", timeout_s=10)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Generator[Scene]:
+    ca, key = TestAuthority(), SigningKey.generate()
+    folder = ca.client("tallyveil:consumer:newsroom").save(tmp_path / "newsroom")
+    (folder / "release.pub").write_bytes(key.public.to_pem())
+    with serving(ca.server()) as stand_in:
+        stand_in.document = sign_release(release_of(), key)
+        yield Scene(stand_in, folder, key)
+
+
+def test_a_release_is_returned_once_it_is_verified(scene: Scene) -> None:
+    with scene.consumer() as statistics:
+        verified = statistics.get("age", round=1)
+        assert verified.release == release_of()
+        assert verified.document == scene.stand_in.document
+        assert statistics.get("age", 1, version=1, revision=1).hash == verified.hash
+    asked = [pb.GetReleaseRequest(survey_name="age", round=1)]
+    asked += [pb.GetReleaseRequest(survey_name="age", survey_version=1, round=1, revision=1)]
+    assert scene.stand_in.requests == asked
+
+
+def test_without_a_with_statement_the_first_call_connects(scene: Scene) -> None:
+    statistics = scene.consumer()
+    assert statistics.get("age").release.round == 1
+    statistics.close()
+    statistics.close()
+    assert statistics.get("age").release.round == 1
+    statistics.close()
+
+
+UNTRUE: dict[str, Callable[[bytes], bytes]] = {
+    "nothing": lambda document: b"",
+    "garbage": lambda document: b"\xff\x00garbage",
+    "cut": lambda document: document[:-1],
+    "longer": lambda document: document + b"\n",
+    "one digit changed": lambda document: document.replace(b'"support":30', b'"support":31'),
+    "reformatted": lambda document: json.dumps(json.loads(document), indent=1).encode(),
+    "signed by another": lambda document: sign_release(release_of(), SigningKey.generate()),
+    "unsigned": lambda document: json.dumps(release_of().to_json(), sort_keys=True, separators=(",", ":")).encode(),
+}
+
+
+@pytest.mark.parametrize("kind", UNTRUE)
+def test_what_does_not_verify_is_never_returned_shown_or_kept(
+    scene: Scene, kind: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    scene.stand_in.document = UNTRUE[kind](scene.stand_in.document)
+    with scene.consumer() as statistics, pytest.raises(IntegrityError):
+        statistics.get("age")
+    output = tmp_path / "kept.json"
+    assert dispatch.run(["stats", "get", "age", "--output", str(output), *scene.connection]) == IntegrityError.exit_code
+    assert capsys.readouterr().out == ""
+    assert not output.exists()
+
+
+def test_a_signed_release_with_a_number_that_does_not_follow_is_refused(scene: Scene) -> None:
+    body: Json = json.loads(json.dumps(release_of().to_json()))
+    tables: Any = body["tables"]
+    tables[0]["rows"][0]["estimate"] = "31.000000"
+    scene.stand_in.document = seal("release", body, scene.key)
+    with scene.consumer() as statistics, pytest.raises(IntegrityError, match="do not follow"):
+        statistics.get("age")
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"survey": "income"}, "another survey"),
+        ({"survey": "age", "round": 2}, "another round"),
+        ({"survey": "age", "version": 3}, "another version"),
+        ({"survey": "age", "revision": 2}, "another revision"),
+        ({"survey": "income", "round": 2}, "another survey and round"),
+    ],
+)
+def test_a_good_release_that_is_not_the_one_asked_for_is_refused(
+    scene: Scene, asked: dict[str, Any], says: str
+) -> None:
+    with scene.consumer() as statistics, pytest.raises(PeerError, match=says):
+        statistics.get(**asked)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"survey": ""}, {"survey": "Age"}, {"survey": "../age"}, {"survey": "\ud800"}]
+    + [{"survey": "age", what: number} for what in ("round", "version", "revision") for number in (0, -1, 2**31)],
+)  # fmt: skip
+def test_an_argument_that_makes_no_sense_is_refused_before_any_call(scene: Scene, asked: dict[str, Any]) -> None:
+    with scene.consumer() as statistics, pytest.raises(ConfigurationError):
+        statistics.get(**asked)
+    assert scene.stand_in.requests == []
+
+
+def summary(**changes: Any) -> pb.ReleaseSummary:
+    fields: dict[str, Any] = {
+        "survey_name": "age",
+        "survey_version": 1,
+        "survey_hash": bytes(32),
+        "round": 1,
+        "revision": 1,
+        "release_hash": b"\x01" * 32,
+        "released_at": "2027-01-02T00:00:00Z",
+    }
+    return pb.ReleaseSummary(**fields | changes)
+
+
+def test_the_list_is_what_the_server_says(scene: Scene) -> None:
+    scene.stand_in.releases = [summary(round=2), summary()]
+    with scene.consumer() as statistics:
+        assert [(item.survey, item.round, item.hash) for item in statistics.list()] == [
+            ("age", 2, "01" * 32),
+            ("age", 1, "01" * 32),
+        ]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"survey_name": "\x1b[2J"}, {"survey_hash": b""}, {"release_hash": bytes(31)}, {"released_at": "yesterday"}],
+)
+def test_a_list_with_a_malformed_entry_is_not_used(scene: Scene, changes: dict[str, Any]) -> None:
+    scene.stand_in.releases = [summary(), summary(**changes)]
+    with scene.consumer() as statistics, pytest.raises(PeerError):
+        statistics.list()
+
+
+@pytest.mark.parametrize("role", ["department", "operator"])
+def test_a_certificate_of_another_role_is_told_at_once(tmp_path: Path, scene: Scene, role: str) -> None:
+    folder = TestAuthority().client(f"tallyveil:{role}:a").save(tmp_path / "other")
+    statistics = Statistics(scene.server, credentials=folder, trusted_key=scene.folder / "release.pub")
+    with pytest.raises(ConfigurationError, match=f"for {role} a where one for a consumer"):
+        statistics.list()
+
+
+def test_a_missing_or_foreign_release_key_is_refused(scene: Scene) -> None:
+    with pytest.raises(ConfigurationError, match="release key"):
+        Statistics(scene.server, credentials=scene.folder, trusted_key=scene.folder / "absent.pub")
+    with pytest.raises(ConfigurationError, match="public key"):
+        Statistics(scene.server, credentials=scene.folder, trusted_key=scene.folder / "private.key")
+
+
+def run(*arguments: str) -> int:
+    return dispatch.run(["stats", *arguments])
+
+
+def test_stats_get_shows_uncertainty_guarantee_and_what_is_not_protected(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("get", "age", *scene.connection) == 0
+    said = capsys.readouterr().out
+    assert "± s.e." in said
+    assert "95 % from" in said
+    assert "2 more tables" in said
+    assert "NOT protected" in said
+    assert "the bin of every record" in said
+    assert "being in the table at all" in said
+    assert "all records: 137 records" in said
+
+
+def test_stats_get_shows_the_cells_asked_for(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("get", "age", "--cell", "sex=Male", *scene.connection) == 0
+    said = capsys.readouterr().out
+    assert "sex = Male: 72 records" in said
+    assert "sex = Female" not in said
+    for wrong in ("sex=Unknown", "region=1", "sex"):
+        assert run("get", "age", "--cell", wrong, *scene.connection) == 2
+
+
+def test_stats_get_keeps_the_signed_bytes_and_overwrites_nothing(
+    scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "age.release.json"
+    assert run("get", "age", "--output", str(output), *scene.connection, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["records"] == 137
+    assert output.read_bytes() == scene.stand_in.document
+    assert run("get", "age", "--output", str(output), *scene.connection) == 2
+    assert run("get", "age", "--output", str(output), "--force", *scene.connection) == 0
+
+
+def test_stats_list_says_that_it_is_unverified(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+    scene.stand_in.releases = [summary()]
+    assert run("list", *scene.connection) == 0
+    assert "As the server says" in capsys.readouterr().out
+    assert run("list", *scene.connection, "--json") == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert listed["verified"] is False
+    assert listed["releases"][0]["release_hash"] == "01" * 32
+
+
+@pytest.fixture
+def chain(tmp_path: Path, scene: Scene) -> list[VerifiedRelease]:
+    """Two releases, the second after the first, kept as first.json and second.json."""
+    first = open_release(sign_release(release_of(), scene.key), scene.key.public)
+    second = open_release(sign_release(release_of(round=2, previous=first.hash), scene.key), scene.key.public)
+    (tmp_path / "first.json").write_bytes(first.document)
+    (tmp_path / "second.json").write_bytes(second.document)
+    return [first, second]
+
+
+def verified_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert run("verify", *arguments, "--json") == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def test_stats_verify_says_what_was_checked(
+    tmp_path: Path, scene: Scene, chain: list[VerifiedRelease], capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = ("--key", str(scene.folder / "release.pub"))
+    first, second = str(tmp_path / "first.json"), str(tmp_path / "second.json")
+    assert verified_json(capsys, first, *key)["chain"] == "first"
+    assert verified_json(capsys, second, *key)["chain"] == "not checked"
+    linked = verified_json(capsys, second, *key, "--previous", first)
+    assert (linked["verified"], linked["chain"], linked["release_hash"]) == (True, "holds", chain[1].hash)
+    assert [item["check"] for item in linked["checks"]] == [
+        "form",
+        "signature",
+        "numbers",
+        "survey",
+        "chain",
+        "release",
+    ]
+    assert linked["numbers"] == 3 * (8 * 5 + 2)
+    assert run("verify", first, *key) == 0
+    said = capsys.readouterr().out
+    assert "VERIFIED: age version 1, round 1" in said
+    assert "NOT protected" in said
+
+
+def test_stats_verify_fails_where_a_release_does_not_follow(
+    tmp_path: Path, scene: Scene, chain: list[VerifiedRelease], capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = ("--key", str(scene.folder / "release.pub"))
+    first, second = str(tmp_path / "first.json"), str(tmp_path / "second.json")
+    assert run("verify", first, *key, "--previous", second) == IntegrityError.exit_code
+    assert run("verify", second, *key, "--previous", second) == IntegrityError.exit_code
+    assert run("verify", second, "--key", str(scene.folder / "certificate.pem")) == 2
+    assert run("verify", str(tmp_path / "absent.json"), *key) == 2
+    capsys.readouterr()
+
+
+def test_the_csv_carries_uncertainty_guarantee_and_hash_in_every_line(
+    tmp_path: Path, scene: Scene, chain: list[VerifiedRelease]
+) -> None:
+    output = tmp_path / "age.csv"
+    arguments = ["export", str(tmp_path / "first.json"), "--key", str(scene.folder / "release.pub")]
+    assert run(*arguments, "--format", "csv", "--output", str(output)) == 0
+    rows = list(csv.DictReader(StringIO(output.read_text())))
+    assert ",".join(rows[0]) == (
+        "survey,version,round,revision,sex,value,bin,estimate,standard_error,low,high,quality,n,guarantee,release_hash"
+    )
+    assert len(rows) == 3 * 8
+    assert {row["release_hash"] for row in rows} == {chain[0].hash}
+    assert all("bin disclosed" in row["guarantee"] and "not protected" in row["guarantee"] for row in rows)
+    assert [row["sex"] for row in rows] == [""] * 8 + ["Female"] * 8 + ["Male"] * 8
+    assert [row["n"] for row in rows[::8]] == ["137", "65", "72"]
+    row = chain[0].release.tables[2].rows[4]
+    assert (rows[20]["estimate"], rows[20]["low"]) == (f"{row.estimate:f}", f"{row.low:f}")
+
+
+def test_the_json_holds_numbers_and_sums_of_each_bin(
+    scene: Scene, chain: list[VerifiedRelease], capsys: pytest.CaptureFixture[str]
+) -> None:
+    document: Any = json.loads(json.dumps(to_document(chain[0])))
+    for table in document["tables"]:
+        for item in table["bins"]:
+            held = sum(row["estimate"] for row in table["rows"] if row["bin"] == item["bin"])
+            assert held == pytest.approx(item["records"], abs=1e-5)
+        assert all(isinstance(row[name], float) for row in table["rows"] for name in ("estimate", "standard_error"))
+    assert document["guarantees"][0]["not_protected"]
+    assert run("export", "age", *scene.connection, "--json") == 0
+    assert json.loads(capsys.readouterr().out) == document
+
+
+def test_a_table_is_exported_to_a_file_whole(
+    tmp_path: Path, scene: Scene, chain: list[VerifiedRelease], capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "age.txt"
+    arguments = [
+        "export",
+        str(tmp_path / "first.json"),
+        "--key",
+        str(scene.folder / "release.pub"),
+        "--format",
+        "table",
+    ]
+    assert run(*arguments, "--output", str(output)) == 0
+    assert capsys.readouterr().out == ""
+    text = output.read_text()
+    assert "sex = Female" in text
+    assert "NOT protected" in text
+    assert run(*arguments) == 0
+    assert capsys.readouterr().out == text
+
+
+def test_export_refuses_what_it_cannot_verify(tmp_path: Path, scene: Scene, chain: list[VerifiedRelease]) -> None:
+    altered = tmp_path / "altered.json"
+    altered.write_bytes(chain[0].document.replace(b'"round":1', b'"round":2'))
+    output = tmp_path / "age.csv"
+    key = ("--key", str(scene.folder / "release.pub"))
+    assert run("export", str(altered), *key, "--output", str(output)) == IntegrityError.exit_code
+    assert run("export", str(tmp_path / "first.json"), "--output", str(output)) == 2
+    assert run("export", "age", "--output", str(output)) == 2
+    assert not output.exists()
+
+
+def test_an_error_bar_spans_its_interval_and_marks_the_estimate(chain: list[VerifiedRelease]) -> None:
+    row = chain[0].release.tables[0].rows[0]
+    assert error_bar(row, 0.0) == ""
+    for top in (float(row.high), 2 * float(row.high)):
+        bar = error_bar(row, top)
+        assert bar.count("●") == 1
+        assert len(bar) == pytest.approx(BAR_WIDTH * float(row.high) / top, abs=1)
+    negative = replace(row, estimate=-row.estimate, low=row.low * 0, high=row.low * 0)
+    assert error_bar(negative, 10.0) == "●"
+
+
+def test_an_empty_release_is_shown_and_exported(scene: Scene) -> None:
+    empty = release_of(participants=(Participant("health", TWO),), pools=())
+    scene.stand_in.document = sign_release(empty, scene.key)
+    with scene.consumer() as statistics:
+        verified = statistics.get("age")
+    assert to_csv(verified).count("\n") == 1 + 3 * 8
+    assert run("get", "age", *scene.connection) == 0
+
+
+def test_every_failure_is_one_of_ours(scene: Scene) -> None:
+    scene.stand_in.before = lambda context: (_ for _ in ()).throw(RuntimeError("oops"))
+    with scene.consumer() as statistics, pytest.raises(TallyveilError):
+        statistics.list()
