@@ -75,7 +75,7 @@ class Upload:
 
 def make_key(seed: object = 0, survey: Survey = SURVEY, round_number: int = 1, epsilon: int = HIGH) -> SubmissionKey:
     """The key of a submission whose id follows from `seed`."""
-    return SubmissionKey(survey.hash, round_number, checked_nano(epsilon), token("submission", seed))
+    return SubmissionKey(survey.hash, round_number, checked_nano(epsilon), token("submission", seed, round_number))
 
 
 def batch_of(key: SubmissionKey, cell: int, counts: ArrayLike, seed: object = 0) -> Batch:
@@ -211,3 +211,15 @@ def register_and_add(store_path: str, key: SubmissionKey, department: str, steps
                     stored = transaction.submissions.find(department, key.survey_hash, 1)
                 assert stored is not None
                 transaction.batches.add(stored.number, batch_of(key, step, counts), counts)
+
+
+def put(store: Store, department: str, upload: Upload, *, complete: bool = True) -> None:
+    """Store a submission as intake would."""
+    with store.writing() as transaction:
+        transaction.submissions.add(department, upload.key, NOW)
+        stored = transaction.submissions.find(department, upload.key.survey_hash, upload.key.round)
+        assert stored is not None
+        for batch in upload.batches:
+            transaction.batches.add(stored.number, batch, np.frombuffer(batch.payload, dtype=np.uint8).astype(np.int64))
+        if complete:
+            transaction.submissions.mark_complete(stored.number, NOW)

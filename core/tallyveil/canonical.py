@@ -15,6 +15,8 @@ from tallyveil.errors import IntegrityError
 Json = dict[str, object]
 
 MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
+MAX_DEPTH = 64
+"""Far more than any document of ours nests, far less than an interpreter's stack holds."""
 
 
 def encode(document: object) -> bytes:
@@ -22,8 +24,9 @@ def encode(document: object) -> bytes:
 
     Raises:
         TypeError: A float, or anything else JSON cannot hold exactly (a programming fault).
+        ValueError: Nested more than `MAX_DEPTH` deep (likewise).
     """
-    _refuse_floats(document)
+    _check(document, MAX_DEPTH)
     return _dump(document).encode("utf-8")
 
 
@@ -37,6 +40,7 @@ def decode(data: bytes) -> object:
         raise IntegrityError(f"the document is longer than {MAX_DOCUMENT_BYTES} bytes")
     try:
         document: object = json.loads(data.decode("utf-8"), parse_float=_no_float, parse_constant=_no_float)
+        _check(document, MAX_DEPTH)
         again = _dump(document).encode("utf-8")
     except (ValueError, RecursionError):
         raise IntegrityError(
@@ -64,14 +68,16 @@ def _no_float(text: str) -> object:
     raise ValueError("floats have no canonical form")
 
 
-def _refuse_floats(document: object) -> None:
+def _check(document: object, depth: int) -> None:
+    if depth < 0:
+        raise ValueError("the document is nested too deeply")
     if isinstance(document, float):
         raise TypeError("floats have no canonical form; write a decimal as text")
     if isinstance(document, dict):
         for key, value in cast(dict[object, object], document).items():
             if not isinstance(key, str):
                 raise TypeError("keys of a canonical document are text")
-            _refuse_floats(value)
+            _check(value, depth - 1)
     elif isinstance(document, list | tuple):
         for value in cast(list[object], document):
-            _refuse_floats(value)
+            _check(value, depth - 1)

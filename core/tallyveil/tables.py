@@ -21,7 +21,10 @@ from tallyveil.mechanisms.quality import quality_letter
 from tallyveil.survey import Survey
 
 LEVEL = 0.95
-_DIGITS = Decimal("0.000001")
+_SIX_PLACES = Decimal("0.000001")
+_TWELVE_PLACES = Decimal("0.000000000001")
+"""Of estimates: the rounding errors of the most values that a bin may have then sum to less than 1e-6."""
+
 _WIDE = Context(prec=80, rounding=ROUND_HALF_EVEN)
 
 
@@ -48,7 +51,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Row:
-    """One value of one table; decimals have six places, rounded from exact rationals.
+    """One value of one table; decimals are rounded from exact rationals, estimates to twelve places, others to six.
 
     Args:
         value: The value's label.
@@ -148,7 +151,7 @@ def _table(survey: Survey, cell: int | None, pools: Sequence[Pool]) -> Table:
     low, high = estimate.interval(LEVEL)
     rows: list[Row] = []
     for index, label in enumerate(labels):
-        value, error = six_places(estimate.exact[index]), six_places(square_root(estimate.exact_variance[index]))
+        value, error = twelve_places(estimate.exact[index]), six_places(square_root(estimate.exact_variance[index]))
         rows.append(
             Row(
                 value=label,
@@ -175,8 +178,17 @@ def _table(survey: Survey, cell: int | None, pools: Sequence[Pool]) -> Table:
 
 def six_places(value: Fraction | Decimal) -> Decimal:
     """Rounded half to even; never minus zero."""
+    return _rounded(value, _SIX_PLACES)
+
+
+def twelve_places(value: Fraction | Decimal) -> Decimal:
+    """Rounded half to even; never minus zero."""
+    return _rounded(value, _TWELVE_PLACES)
+
+
+def _rounded(value: Fraction | Decimal, places: Decimal) -> Decimal:
     exact = value if isinstance(value, Decimal) else _WIDE.divide(Decimal(value.numerator), Decimal(value.denominator))
-    rounded = exact.quantize(_DIGITS, context=_WIDE)
+    rounded = exact.quantize(places, context=_WIDE)
     return abs(rounded) if rounded.is_zero() else rounded
 
 

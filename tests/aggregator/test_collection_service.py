@@ -304,7 +304,7 @@ def test_an_unexpected_failure_shows_nothing_of_itself(
     monkeypatch.setattr("tallyveil_aggregator.service.collection.open_submission", fail)
     with pytest.raises(grpc.RpcError) as caught:
         send(channel, (KEY,))
-    assert caught.value.code() is grpc.StatusCode.INTERNAL  # type: ignore[attr-defined]
+    assert caught.value.code() is grpc.StatusCode.INTERNAL
     assert "canary" not in repr(caught.value)
     assert "ValueError" in log.getvalue() and "canary" not in log.getvalue()
 

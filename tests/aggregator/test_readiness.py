@@ -7,7 +7,7 @@ import io
 import json
 import time
 from collections.abc import Callable, Generator
-from typing import cast
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -124,8 +124,8 @@ def test_a_port_that_is_taken_is_never_shared(server: AggregatorServer, world: W
 def test_reflection_lists_the_services(server: AggregatorServer, pki: Pki) -> None:
     with channel_of(pki, server.port, CONSUMER) as channel:
         request = reflection_pb2.ServerReflectionRequest(list_services="")
-        stub = reflection_pb2_grpc.ServerReflectionStub(channel)
-        (answer,) = stub.ServerReflectionInfo(iter([request]))  # type: ignore[attr-defined, unused-ignore]
+        stub = cast(Any, reflection_pb2_grpc.ServerReflectionStub(channel))
+        (answer,) = stub.ServerReflectionInfo(iter([request]))
     names = {service.name for service in answer.list_services_response.service}
     assert names == {*SERVICES, "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"}
 
@@ -138,6 +138,21 @@ def test_stopping_lets_a_submission_under_way_end(world: World, pki: Pki) -> Non
         send_upload(channel, make_upload())
         server.stop()
     assert world.records() == make_upload().manifest.records
+
+
+def test_stopping_does_not_wait_for_a_stream_that_says_nothing(world: World, pki: Pki) -> None:
+    world.set_up()
+    server = AggregatorServer(world.config, world.clock)
+    server.start()
+    with channel_of(pki, server.port, HEALTH) as channel:
+        conversation = Conversation(channel)
+        conversation.say(make_upload().key)
+        began = time.monotonic()
+        server.stop(grace_s=0.2)
+        assert time.monotonic() - began < 5
+        with pytest.raises(grpc.RpcError):
+            conversation.say(make_upload().batches[0])
+        conversation.close()
 
 
 def test_an_agent_that_pings_as_often_as_agents_do_is_permitted_to() -> None:

@@ -234,6 +234,11 @@ def test_every_refusal_arrives_as_itself_and_only_the_retryable_ones_as_unavaila
 STATUSES: dict[str, tuple[Abort, type[TallyveilError], str]] = {
     "unavailable": (end(grpc.StatusCode.UNAVAILABLE, "draining"), UnavailableError, "accepts our certificate"),
     "busy": (end(grpc.StatusCode.RESOURCE_EXHAUSTED, "Concurrent RPC limit exceeded!"), UnavailableError, "busy"),
+    "too large": (
+        end(grpc.StatusCode.RESOURCE_EXHAUSTED, "the release is larger than a message may be"),
+        PeerError,
+        str(MAX_MESSAGE_BYTES),
+    ),
     "aborted": (end(grpc.StatusCode.ABORTED), UnavailableError, "gave up"),
     "cancelled": (end(grpc.StatusCode.CANCELLED), UnavailableError, "cancelled"),
     "cut": (end(grpc.StatusCode.UNKNOWN, "Stream removed"), UnavailableError, "was cut"),

@@ -68,10 +68,9 @@ def close(survey: SurveyName, number: RoundNumber, config: Config = DEFAULT_CONF
         facts = {"survey": found.name, "version": found.version, "round": number, "state": "closed"}
         console.print_json({**facts, "changed": changed, "opened": progress.opened, "complete": progress.complete})
         return
-    left_out = progress.opened - progress.complete
     print(f"Round {number} of {called(found)} is closed{'' if changed else ' already'}.")
     print(
-        f"{progress.complete} submissions are complete" + (f"; {left_out} are not and stay out." if left_out else ".")
+        f"Submissions: {progress.complete} complete, {progress.opened - progress.complete} opened only, which stay out."
     )
     print(f"Next: tallyveil aggregator release {called(found)} {number}")
 

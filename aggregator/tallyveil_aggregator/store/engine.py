@@ -27,8 +27,6 @@ BUSY_S = 10.0
 
 _MODE = 0o600
 _CONNECTIONS = 16
-_READ_ONLY = {"immediate": False}
-_WRITE = {"immediate": True}
 
 
 class StoreUnavailable(UnavailableError):
@@ -52,6 +50,7 @@ class Database:
         self._path = path
         self._identity = _identity_of(path)
         self._engine = _make_engine(path, QueuePool)
+        self._anew = _make_engine(path, NullPool)
         self._turn = threading.Lock()
 
     @contextmanager
@@ -59,7 +58,7 @@ class Database:
         """A transaction that sees one state of the store and changes nothing."""
         with _explained(), self._engine.connect() as connection:
             self._check_file()
-            with connection.execution_options(**_READ_ONLY).begin():
+            with connection.execution_options(writing=False).begin():
                 yield connection
 
     @contextmanager
@@ -70,7 +69,7 @@ class Database:
         try:
             with _explained(), self._engine.connect() as connection:
                 self._check_file()
-                with connection.execution_options(**_WRITE).begin():
+                with connection.execution_options(writing=True).begin():
                     yield connection
         finally:
             self._turn.release()
@@ -81,8 +80,7 @@ class Database:
         Raises:
             StoreUnavailable: It cannot.
         """
-        engine = _make_engine(self._path, NullPool)
-        with _explained(), engine.connect() as connection:
+        with _explained(), self._anew.connect() as connection:
             self._check_file()
             connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema")
 
@@ -133,8 +131,12 @@ def _prepare(connection: sqlite3.Connection, record: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    immediate = connection.get_execution_options().get("immediate")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing(connection) else "BEGIN")
+
+
+def is_writing(connection: Connection) -> bool:
+    """Whether the connection's transaction may change anything."""
+    return bool(connection.get_execution_options().get("writing"))
 
 
 @contextmanager

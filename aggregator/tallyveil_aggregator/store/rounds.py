@@ -13,6 +13,7 @@ from sqlalchemy import Connection, func, select, update
 from tallyveil.moments import moment_text
 from tallyveil.survey import Survey
 from tallyveil_aggregator.intake import RoundState
+from tallyveil_aggregator.store.engine import is_writing
 from tallyveil_aggregator.store.schema import batches, releases, rounds, submissions
 
 
@@ -36,8 +37,10 @@ class Rounds:
         if (window := survey.round(number)) is None:
             return None
         here = (rounds.c.survey_hash == survey.hash, rounds.c.number == number)
-        # Held until the end of the transaction, where the database locks rows: closing and releasing wait for it.
-        row = self._connection.execute(select(rounds.c.closed_at).where(*here).with_for_update()).one_or_none()
+        query = select(rounds.c.closed_at).where(*here)
+        if is_writing(self._connection):  # where a database locks rows, taking in waits for closing and releasing
+            query = query.with_for_update()
+        row = self._connection.execute(query).one_or_none()
         if row is None:
             return None
         released = select(releases.c.sequence).where(releases.c.survey_hash == survey.hash, releases.c.round == number)

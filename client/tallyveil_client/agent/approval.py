@@ -1,6 +1,6 @@
 """Whether a survey may be approved here: signature, hash, expiry, epsilon, policy and earlier tables.
 
-Not here: fetching it, showing it and recording the consent (`commands`). No IO; the moment is an argument.
+Not here: fetching it, showing it and recording the consent (`commands`). The moment is an argument.
 """
 
 from __future__ import annotations
@@ -56,15 +56,18 @@ def chosen_epsilon(survey: Survey, text: str | None) -> NanoEpsilon:
         ConfigurationError: Not a number from 0.01 to 16, not permitted, or to be chosen among several.
     """
     permitted = " or ".join(map(epsilon_text, survey.epsilons))
-    if text is None and len(survey.epsilons) == 1:
-        return survey.epsilons[0]
-    chosen = None if text is None else to_nano(text)
-    if chosen not in survey.epsilons:
-        what = "does not permit this epsilon" if chosen else "permits several values of epsilon"
-        raise ConfigurationError(
-            f"{label_of(survey)} {what}", not_done=_UNAPPROVED, next_step=f"choose {permitted} with --epsilon"
-        )
-    return NanoEpsilon(chosen)
+    if text is None:
+        if len(survey.epsilons) == 1:
+            return survey.epsilons[0]
+        what = "permits several values of epsilon"
+    else:
+        chosen = to_nano(text)
+        if chosen in survey.epsilons:
+            return chosen
+        what = "does not permit this epsilon"
+    raise ConfigurationError(
+        f"{label_of(survey)} {what}", not_done=_UNAPPROVED, next_step=f"choose {permitted} with --epsilon"
+    )
 
 
 def require_approvable(

@@ -89,7 +89,9 @@ def require_admissible(collected: Collected, source: SourceConfig, survey: Surve
     refuse_rejected(source, summary)
     in_cells = sum(collected.clear_counts.values())
     if summary.read != summary.accepted + summary.filtered + summary.rejected.total() or in_cells != summary.accepted:
-        raise InternalError("the numbers of records do not add up", not_done=_UNSENT, next_step="report this as a fault")
+        raise InternalError(
+            "the numbers of records do not add up", not_done=_UNSENT, next_step="report this as a fault"
+        )
     if summary.accepted == 0:
         raise InputError(
             f"source '{source.name}': of {summary.read} records none was accepted "
@@ -145,8 +147,7 @@ def _by_cell(batch: Encoded) -> Iterator[tuple[int, NDArray[np.int64]]]:
         return
     order = np.argsort(batch.cells, kind="stable")
     cells, starts = np.unique(batch.cells[order], return_index=True)
-    for cell, values in zip(cells.tolist(), np.split(batch.values[order], starts[1:]), strict=True):
-        yield cell, values
+    yield from zip(cells.tolist(), np.split(batch.values[order], starts[1:]), strict=True)
 
 
 def _add(tallies: dict[int, Tally], cell: int, tally: Tally) -> None:

@@ -16,33 +16,14 @@ from tallyveil.errors import TallyveilError
 from tallyveil.signing import VerifyingKey
 from tallyveil.survey import Survey, open_survey, read_unverified_survey
 from tallyveil_client.agent.config import AgentConfig, SourceConfig, load_config
+from tallyveil_client.agent.costs import Cost
 from tallyveil_client.agent.filter import Condition
 from tallyveil_client.agent.ledger import SUBMISSION, Charge, charge_of, remaining
 from tallyveil_client.agent.overlap import Shown
-from tallyveil_client.agent.policy import Account, Collection, Policy
+from tallyveil_client.agent.policy import Collection, Policy
 from tallyveil_client.agent.policy_file import load_policy
 from tallyveil_client.agent.selection import Approved, label_of
 from tallyveil_client.agent.store import Approval, Store
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What one round takes from its account.
-
-    Args:
-        account: Which.
-        charged: Nano-epsilon for one round.
-        left: Nano-epsilon left now.
-    """
-
-    account: Account
-    charged: int
-    left: int
-
-    @property
-    def affordable(self) -> bool:
-        """Whether the account has enough left for one round."""
-        return self.charged <= self.left
 
 
 @dataclass(frozen=True)

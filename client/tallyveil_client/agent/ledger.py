@@ -114,14 +114,7 @@ class Ledger:
         Raises:
             PolicyError: The account has not enough left.
         """
-        left = remaining(total, self.spent(charge.account))
-        if charge.charged > left:
-            raise PolicyError(
-                f"account '{charge.account}' has {epsilon_text(left)} of {epsilon_text(total)} left, "
-                f"and this would charge {epsilon_text(charge.charged)}",
-                not_done="nothing was charged, stored or sent",
-                next_step="take part at a smaller epsilon, or let whoever owns the policy decide on a larger total",
-            )
+        require_left(charge.account, total, remaining(total, self.spent(charge.account)), charge.charged)
         return _linked(Head(self.head.seq + 1, self.head.hash), _content(charge))
 
 
@@ -145,6 +138,21 @@ def share_of(total: int, parts: int) -> int:
 def remaining(total: int, spent: int) -> int:
     """What is left; 0 where a policy was lowered below what had been spent."""
     return max(total - spent, 0)
+
+
+def require_left(account: str, total: int, left: int, charged: int) -> None:
+    """Refuse a charge that an account cannot pay; all amounts in nano-epsilon.
+
+    Raises:
+        PolicyError: It has not enough left.
+    """
+    if charged > left:
+        raise PolicyError(
+            f"account '{account}' has {epsilon_text(left)} of {epsilon_text(total)} left, "
+            f"and this would charge {epsilon_text(charged)}",
+            not_done="nothing was charged, stored or sent",
+            next_step="take part at a smaller epsilon, or let whoever owns the policy decide on a larger total",
+        )
 
 
 def start_of(store_id: str) -> Head:

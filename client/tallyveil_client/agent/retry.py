@@ -5,7 +5,7 @@ status becomes which error is the transport's; this is the table that follows it
 
 | what happened | then |
 |---|---|
-| unreachable, cut, too slow, too busy (UnavailableError: UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED …) | again |
+| UnavailableError: unreachable, cut, too slow, too busy (UNAVAILABLE, DEADLINE_EXCEEDED …) | again |
 | a refusal whose code is retryable | again |
 | any other refusal, wrong configuration, an answer that makes no sense | final |
 | any of them after the last attempt | final |

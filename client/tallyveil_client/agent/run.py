@@ -6,13 +6,13 @@ from then on the same bytes are sent until the aggregator holds them all, by thi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 
 from tallyveil.batch import SubmissionKey
-from tallyveil.errors import IntegrityError, PolicyError
-from tallyveil.epsilon import epsilon_text
+from tallyveil.errors import IntegrityError
 from tallyveil.mechanisms import for_survey
 from tallyveil.moments import moment_text
 from tallyveil.randomness import Randomness
@@ -20,12 +20,12 @@ from tallyveil.survey import Round
 from tallyveil_client.agent.approval import require_allowed
 from tallyveil_client.agent.collect import collect, require_admissible, seal
 from tallyveil_client.agent.config import SourceConfig
-from tallyveil_client.agent.department import Cost, Department, charge_for, filter_text
+from tallyveil_client.agent.department import Department, charge_for, filter_text
 from tallyveil_client.agent.encode import Encoded
-from tallyveil_client.agent.policy import Collection
+from tallyveil_client.agent.ledger import require_left
 from tallyveil_client.agent.scan import Summary
 from tallyveil_client.agent.selection import Approved, require_open
-from tallyveil_client.agent.store import NewRound, Submission
+from tallyveil_client.agent.store import AlreadyStoredError, NewRound, Submission
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Aids:
         now: The agent's clock, aware.
         token: Draws 16 fresh bytes for identifiers and nonces.
         randomness: The coins' source; None for a secure one.
+        ready: Raises where our certificate or key would not do, before anything is read.
         read: Reads a source for a survey (`scan`).
         announce: Asks the aggregator, before the charge; returns whether it holds anything of the submission.
         deliver: Sends a stored submission to its end.
@@ -44,7 +45,8 @@ class Aids:
     now: Callable[[], datetime]
     token: Callable[[], bytes]
     randomness: Randomness | None
-    read: Callable[[SourceConfig, Approved], Iterable[Encoded]]
+    ready: Callable[[], None]
+    read: Callable[[SourceConfig, Approved], Generator[Encoded]]
     announce: Callable[[SubmissionKey], bool]
     deliver: Callable[[SubmissionKey], None]
 
@@ -82,45 +84,31 @@ def run_round(department: Department, item: Approved, window: Round, source: str
     return Outcome(_submission(department, item, window), resumed=stored is not None, summary=summary)
 
 
-def require_affordable(cost: Cost) -> None:
-    """Stop before the records are read where the account could not pay.
-
-    Raises:
-        PolicyError: It has not enough left.
-    """
-    if not cost.affordable:
-        account = cost.account
-        raise PolicyError(
-            f"account '{account.name}' has {epsilon_text(cost.left)} of {epsilon_text(account.total_epsilon)} left, "
-            f"and this round would charge {epsilon_text(cost.charged)}",
-            not_done="nothing was read, charged or sent",
-            next_step="let whoever owns the policy decide on a larger total_epsilon",
-        )
-
-
-def _store_round(
-    department: Department, item: Approved, window: Round, source: str | None, aids: Aids
-) -> Summary:
+def _store_round(department: Department, item: Approved, window: Round, source: str | None, aids: Aids) -> Summary:
     require_open(item.survey, window, aids.now())
-    limits: Collection = require_allowed(department, item.survey, item.epsilon, source)
+    limits = require_allowed(department, item.survey, item.epsilon, source)
     config = department.source(limits)
-    require_affordable(department.cost(item, limits))
+    cost = department.cost(item, limits)
+    require_left(cost.account.name, cost.account.total_epsilon, cost.left, cost.charged)
     mechanism = for_survey(item.survey, item.epsilon, aids.randomness)
-    collected = collect(aids.read(config, item), item.survey, mechanism)
+    aids.ready()
+    with closing(aids.read(config, item)) as batches:
+        collected = collect(batches, item.survey, mechanism)
     require_admissible(collected, config, item.survey, limits)
     store = department.store
     key = store.reserve(item.survey.hash, window.number, item.epsilon, aids.token())
     if aids.announce(key):
+        if store.submission(key.survey_hash, key.round) is not None:
+            raise AlreadyStoredError(item.label, window.number)
         raise IntegrityError(
             "the aggregator holds batches of this submission, and this store knows of none: it is an older copy",
             not_done="nothing was charged, stored or sent",
             next_step="put the newest copy of the agent's store back",
         )
-    batches = seal(collected, key, aids.token)
-    cost = department.cost(item, limits)
+    sealed = seal(collected, key, aids.token)
     charge = charge_for(item, window.number, cost, key.submission_id, moment_text(aids.now()))
     total = cost.account.total_epsilon
-    store.commit_round(NewRound(key, charge, total, batches, config.name, filter_text(config)))
+    store.commit_round(NewRound(key, charge, total, sealed, config.name, filter_text(config)))
     return collected.summary
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from queue import SimpleQueue
 from typing import TypeVar
 
@@ -24,7 +25,7 @@ from tallyveil_client.agent.config import AggregatorConfig
 from tallyveil_client.agent.retry import Attempts, Backoff, refusal_of
 from tallyveil_client.agent.session import Delivery, Step
 from tallyveil_client.agent.store import Store
-from tallyveil_client.transport import Channel, Endpoint, calling, connect
+from tallyveil_client.transport import Channel, Endpoint, calling, connect, credentials
 
 SLOWEST_BYTES_PER_S = 32 * 1024
 """An attempt may take as long as its bytes need at this pace, beyond the endpoint's own timeout."""
@@ -65,6 +66,18 @@ def endpoint_of(config: AggregatorConfig) -> Endpoint:
         timeout_s=config.timeout_s,
         role=Role.DEPARTMENT,
     )
+
+
+def require_usable(endpoint: Endpoint, now: datetime) -> None:
+    """Stop where our own files would not do, whatever the aggregator says.
+
+    Raises:
+        ConfigurationError: A file is missing, the certificate has expired or states another role, or the key does not
+            belong to it.
+    """
+    credentials.read(endpoint)
+    if found := credentials.faults(endpoint, now):
+        raise credentials.unusable(endpoint, found, "nothing was read, charged or sent")
 
 
 def announce(endpoint: Endpoint, key: SubmissionKey, surroundings: Surroundings) -> Opened:

@@ -72,8 +72,7 @@ def simulate(
 
     Accuracy: MAPE is the mean of |estimate − truth| / truth over the values whose true count is above 0.
     """
-    if not 1 <= repeats <= MAX_REPEATS:
-        raise ConfigurationError(f"repeats are from 1 to {MAX_REPEATS}", not_done="nothing was simulated")
+    check_repeats(repeats)
     truth = np.asarray(counts, dtype=np.int64)
     if truth.shape != (mechanism.domain_size,) or truth.min() < 0:
         raise InputError("the true counts are not one for each value of the domain", not_done="nothing was simulated")
@@ -92,6 +91,12 @@ def simulate(
         negative += int(np.count_nonzero(estimates < 0))
         advance(1)
     return Simulation(indices.size, truth.size, int(present.sum()), mape, negative / (repeats * truth.size))
+
+
+def check_repeats(repeats: int) -> None:
+    """Raises ConfigurationError where `repeats` is out of range."""
+    if not 1 <= repeats <= MAX_REPEATS:
+        raise ConfigurationError(f"repeats are from 1 to {MAX_REPEATS}", not_done="nothing was simulated")
 
 
 def float_estimates(mechanism: BlockResponse, tally: Tally) -> NDArray[np.float64]:

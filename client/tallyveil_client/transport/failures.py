@@ -98,11 +98,11 @@ def translate(error: grpc.RpcError, endpoint: Endpoint, doing: str) -> Tallyveil
             return handshake.explain(endpoint, datetime.now(UTC), not_done)
         case grpc.StatusCode.DEADLINE_EXCEEDED:
             return UnavailableError(f"{address} gave no answer in time", not_done=not_done, next_step=_LATER)
-        case grpc.StatusCode.RESOURCE_EXHAUSTED if "larger than max" in details:
+        case grpc.StatusCode.RESOURCE_EXHAUSTED if "larger than" in details:
             return PeerError(
-                f"a message was larger than the limit of {MAX_MESSAGE_BYTES} bytes",
+                f"a message would be larger than the limit of {MAX_MESSAGE_BYTES} bytes{said}",
                 not_done=not_done,
-                next_step=f"{_UNCHANGED}; check that both sides run compatible versions",
+                next_step=f"{_UNCHANGED}; ask the aggregator's operator for the file itself",
             )
         case grpc.StatusCode.UNAUTHENTICATED:
             return ConfigurationError(

@@ -32,7 +32,7 @@ from tallyveil_client.agent.sources.source import (
     not_readable,
 )
 
-_BLOCK_BYTES = 2 << 20
+_BLOCK_BYTES = 1 << 20
 """A record is never longer."""
 
 _HEAD_BYTES = 1 << 20
@@ -61,10 +61,8 @@ class CsvSource:
             yield pa.RecordBatch.from_arrays(batch.columns, names=list(columns))
 
     def _read(self, wanted: list[str]) -> Iterator[pa.RecordBatch]:
-        head = self.file.read(_BLOCK_BYTES)
-        if not head:
+        if not self.file.has_more():
             return
-        self.file.push_back(head)
         count = len(self.column_names)
         reader = pa_csv.open_csv(
             cast("IO[bytes]", self.file),

@@ -69,6 +69,11 @@ class DecodedFile:
         """Let the next `read` return this data, which an earlier one returned."""
         self._pushed_back = data
 
+    def has_more(self) -> bool:
+        """Whether anything is left to read."""
+        self._pushed_back = self._pushed_back or self._decoded(_CHUNK_BYTES)
+        return bool(self._pushed_back)
+
     def read(self, size: int = -1) -> bytes:
         """About `size` bytes of UTF-8; none where the file has ended."""
         data, self._pushed_back = self._pushed_back, b""

@@ -111,9 +111,7 @@ class Database:
                     next_step="run the command again; if it happens again, report it",
                 )
             case _:
-                return InternalError(
-                    f"the agent's store {self.path} failed (SQLite code {code})", not_done=_UNCHANGED
-                )
+                return InternalError(f"the agent's store {self.path} failed (SQLite code {code})", not_done=_UNCHANGED)
 
     def _disk_full(self, what: str) -> UnavailableError:
         return UnavailableError(

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
 from tallyveil.batch import Batch, SubmissionKey
 from tallyveil.epsilon import NanoEpsilon, epsilon_text
-from tallyveil.errors import ConfigurationError, IntegrityError, InternalError, PolicyError
+from tallyveil.errors import ConfigurationError, IntegrityError, InternalError, PolicyError, TallyveilError
 from tallyveil_client.agent.ledger import Entry, Head, Ledger, start_of, verify_chain, verify_reach
 from tallyveil_client.agent.store.database import Database
 from tallyveil_client.agent.store.mark import mark_path, read_mark, write_mark
@@ -77,8 +78,8 @@ class Store:
                 if found is not None:
                     raise _other_epsilon(int(found[0]), int(found[1]))
             connection.execute(
-                "INSERT INTO approvals VALUES (?, ?, ?, ?) ON CONFLICT (survey_hash) DO UPDATE SET "
-                "document = excluded.document, epsilon_nano = excluded.epsilon_nano, approved_at = excluded.approved_at",
+                "INSERT INTO approvals VALUES (?, ?, ?, ?) ON CONFLICT (survey_hash) DO UPDATE SET document = "
+                "excluded.document, epsilon_nano = excluded.epsilon_nano, approved_at = excluded.approved_at",
                 (approval.survey_hash, approval.document, approval.epsilon, approval.approved_at),
             )
 
@@ -155,15 +156,10 @@ class Store:
             connection.executemany(
                 "INSERT INTO outbox (batch_id, submission_id, nonce, cell, records, payload, digest) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    (b.batch_id, key.submission_id, b.nonce, b.cell, b.records, b.payload, b.digest)
-                    for b in new.batches
-                ),
+                ((b.batch_id, key.submission_id, b.nonce, b.cell, b.records, b.payload, b.digest) for b in new.batches),
             )
-        try:
+        with suppress(TallyveilError):  # the charge stands; the next opening writes the mark, or says why it cannot
             self._advance_mark()
-        except ConfigurationError:
-            pass  # the charge stands; the next opening writes the mark, or says why it cannot
 
     def submissions(self) -> tuple[Submission, ...]:
         """All of them, in the order they were stored."""
