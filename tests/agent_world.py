@@ -5,10 +5,14 @@ Not here: any test, and any server.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections import deque
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from itertools import count
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +21,19 @@ from tallyveil.batch import Batch, BatchReference, Manifest, SubmissionKey, make
 from tallyveil.domain import Categories, Integers
 from tallyveil.epsilon import NANO, NanoEpsilon, epsilon_text, to_nano
 from tallyveil.moments import moment_text
+from tallyveil.randomness import Randomness
 from tallyveil.signing import SigningKey
 from tallyveil.survey import Dimension, Minimums, Round, Survey, sign_survey
 from tallyveil.wire.codec import Acknowledged, Completed, Opened, Request, Response
+from tallyveil_client.agent.config import SourceConfig
+from tallyveil_client.agent.department import Department
+from tallyveil_client.agent.encode import Encoded
 from tallyveil_client.agent.ledger import SUBMISSION, Charge, charge_of
-from tallyveil_client.agent.store import NewRound
+from tallyveil_client.agent.run import Aids
+from tallyveil_client.agent.scan import scan
+from tallyveil_client.agent.selection import Approved
+from tallyveil_client.agent.session import Delivery
+from tallyveil_client.agent.store import AlreadyStoredError, NewRound, Store
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 DAY = timedelta(days=1)
@@ -67,7 +79,8 @@ def make_round(
     survey_hash = sha256(name.encode()).hexdigest()
     key = SubmissionKey(survey_hash, number, epsilon, token("submission", name, number, seed))
     batches = tuple(
-        make_batch(key, token("batch", key, cell), token("nonce", key, cell), cell, np.arange(5, 15)) for cell in range(cells)
+        make_batch(key, token("batch", key, cell), token("nonce", key, cell), cell, np.arange(5, 15))
+        for cell in range(cells)
     )
     charge = Charge(
         account=account,
@@ -184,7 +197,9 @@ class Home:
             "dimensions": '["sex"]',
             "max_rounds": "5",
         }
-        limits |= {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in policy.splitlines())}
+        limits |= {
+            key.strip(): value.strip() for key, _, value in (line.partition("=") for line in policy.splitlines())
+        }
         (self.folder / "policy.toml").write_text(
             f'[[accounts]]\nname = "people"\nperson = "a person"\nmax_rows_per_person = {max_rows}\n'
             f"total_epsilon = {epsilon_text(total)}\n[[collections]]\n"
@@ -201,3 +216,50 @@ class Home:
 def with_bins(bins: int, **changes: object) -> Survey:
     """The survey with other bins, and under another name."""
     return replace(SURVEY, bins=bins, name=f"ages-{bins}", **changes)  # type: ignore[arg-type]
+
+
+def charge_often(path: str, process: int, times: int) -> None:
+    """Charge one account from a process of its own."""
+    with Store(Path(path)) as store:
+        for number in range(1, times + 1):
+            store.commit_round(make_round(name=f"survey-{process}", number=number, total=8 * 50 * 2 * NANO, cells=1))
+
+
+def store_the_same(path: str, barrier: Barrier, seed: int) -> None:
+    """Store one round from a process of its own, at the moment others do; exit with 4 where one was faster."""
+    with Store(Path(path)) as store:
+        barrier.wait(60)
+        try:
+            store.commit_round(make_round(seed=seed))
+        except AlreadyStoredError:
+            sys.exit(4)
+
+
+def stored_in(store: Store) -> tuple[int, int, int]:
+    """Numbers of charges, submissions and batches."""
+    submissions = store.submissions()
+    return len(store.ledger().charges), len(submissions), sum(item.batches for item in submissions)
+
+
+def aids_for(department: Department, aggregator: MemoryAggregator, randomness: Randomness | None = None) -> Aids:
+    """What a round needs, with an aggregator in memory and identifiers that are the same every time."""
+    drawn, before = count(), len(department.store.submissions())
+
+    def deliver(key: SubmissionKey) -> None:
+        outgoing = department.store.outgoing(key.submission_id)
+        delivery = Delivery(key, [item.batch for item in outgoing])
+        requests = deque(delivery.connect().send)
+        while requests:
+            step = delivery.receive(aggregator.answer(requests.popleft()))
+            department.store.mark_batches(step.mark, step.unmark)
+            requests.extend(step.send)
+
+    def announce(key: SubmissionKey) -> bool:
+        opened = aggregator.answer(key)
+        assert isinstance(opened, Opened)
+        return bool(opened.held)
+
+    def read(source: SourceConfig, item: Approved) -> Generator[Encoded]:
+        yield from scan(source, item.survey)
+
+    return Aids(lambda: NOW, lambda: token(before, next(drawn)), randomness, lambda: None, read, announce, deliver)

@@ -18,6 +18,8 @@ MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 64
 """Far more than any document of ours nests, far less than an interpreter's stack holds."""
 
+_LEAVES = frozenset({str, int, bool, type(None)})
+
 
 def encode(document: object) -> bytes:
     """The canonical bytes of a document of dicts, lists, text, integers, booleans and null.
@@ -26,7 +28,7 @@ def encode(document: object) -> bytes:
         TypeError: A float, or anything else JSON cannot hold exactly (a programming fault).
         ValueError: Nested more than `MAX_DEPTH` deep (likewise).
     """
-    _check(document, MAX_DEPTH)
+    _check(document)
     return _dump(document).encode("utf-8")
 
 
@@ -40,7 +42,7 @@ def decode(data: bytes) -> object:
         raise IntegrityError(f"the document is longer than {MAX_DOCUMENT_BYTES} bytes")
     try:
         document: object = json.loads(data.decode("utf-8"), parse_float=_no_float, parse_constant=_no_float)
-        _check(document, MAX_DEPTH)
+        _check(document)
         again = _dump(document).encode("utf-8")
     except (ValueError, RecursionError):
         raise IntegrityError(
@@ -68,16 +70,24 @@ def _no_float(text: str) -> object:
     raise ValueError("floats have no canonical form")
 
 
-def _check(document: object, depth: int) -> None:
-    if depth < 0:
-        raise ValueError("the document is nested too deeply")
-    if isinstance(document, float):
-        raise TypeError("floats have no canonical form; write a decimal as text")
-    if isinstance(document, dict):
-        for key, value in cast(dict[object, object], document).items():
-            if not isinstance(key, str):
-                raise TypeError("keys of a canonical document are text")
-            _check(value, depth - 1)
-    elif isinstance(document, list | tuple):
-        for value in cast(list[object], document):
-            _check(value, depth - 1)
+def _check(document: object) -> None:
+    """By levels, not by recursion: a stranger's file must not fill the stack."""
+    level = [document]
+    for _ in range(MAX_DEPTH + 1):
+        inner: list[object] = []
+        for value in level:
+            if type(value) in _LEAVES:
+                continue
+            if isinstance(value, dict):
+                members = cast(dict[object, object], value)
+                if [key for key in members if not isinstance(key, str)]:
+                    raise TypeError("keys of a canonical document are text")
+                inner += members.values()
+            elif isinstance(value, list | tuple):
+                inner += cast(list[object], value)
+            elif isinstance(value, float):
+                raise TypeError("floats have no canonical form; write a decimal as text")
+        if not inner:
+            return
+        level = inner
+    raise ValueError("the document is nested too deeply")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_world import make_round
+from tallyveil import canonical
 from tallyveil.epsilon import NANO, to_nano
 from tallyveil.errors import ConfigurationError, IntegrityError, PolicyError
 from tallyveil_client.agent.ledger import (
@@ -143,9 +144,18 @@ def test_another_history_of_the_same_length_is_noticed() -> None:
         verify_reach(START, chain_of(*charges(3, 0.2)), seen)
 
 
-def test_an_entry_of_unknown_form_is_not_read() -> None:
-    chain = chain_of(*charges(1))
-    good = verify_chain(START, chain)
-    forged = replace(good, charges=()).next_entry(replace(charges(1)[0], charged=-5), NANO)
-    with pytest.raises(IntegrityError):
-        verify_chain(START, [*chain, forged])
+@pytest.mark.parametrize("change", [{"charged": -5}, {"charged": 1}, {"kind": "gift"}, {"max_rows_per_person": 0}])
+def test_a_charge_that_is_not_what_it_costs_cannot_be_made(change: dict[str, object]) -> None:
+    with pytest.raises(ConfigurationError):
+        replace(charges(1)[0], **change)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{}", b"[1]", b'{"account":"people"}', b'{"a": 1}', b"\xff", b'{"charged_nano":-1}'],
+)
+def test_an_entry_of_another_form_is_not_read_though_its_hash_is_right(content: bytes) -> None:
+    material = f"1\n{START.hash}\n".encode() + content
+    entry = Entry(1, START.hash, content, canonical.digest("ledger-entry", material))
+    with pytest.raises(IntegrityError, match="not one this version can read"):
+        verify_chain(START, [entry])

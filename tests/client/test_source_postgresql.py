@@ -152,7 +152,7 @@ def test_all_records_are_of_one_moment(postgres_database: str, postgres_execute:
     postgres_execute(postgres_database, "CREATE TABLE t(age int)", "INSERT INTO t SELECT 43 FROM generate_series(1, 10)")
     with open_source(at(table="t")) as opened:
         assert opened.total_rows == 10
-        postgres_execute(postgres_database, "DELETE FROM t", "ALTER TABLE t ADD COLUMN more int")
+        postgres_execute(postgres_database, "DELETE FROM t")
         assert sum(batch.num_rows for batch in opened.batches(["age"])) == 10
 
 

@@ -49,6 +49,9 @@ class Charge:
         charged: Nano-epsilon withdrawn: `charge_of` the two above.
         submission: Identifier of what it paid for, in hexadecimal.
         at: The moment, as `tallyveil.moments` writes it.
+
+    Raises:
+        ConfigurationError: The amount is not what the epsilon and the rows cost, or the kind is unknown.
     """
 
     account: str
@@ -61,6 +64,10 @@ class Charge:
     charged: int
     submission: str
     at: str
+
+    def __post_init__(self) -> None:
+        if self.kind != SUBMISSION or self.charged != charge_of(self.epsilon, self.max_rows_per_person):
+            raise ConfigurationError("a charge is not what its epsilon and its rows cost")
 
 
 @dataclass(frozen=True)

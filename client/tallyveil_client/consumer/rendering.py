@@ -63,7 +63,7 @@ def print_release(verified: VerifiedRelease, tables: tuple[Table, ...]) -> None:
     survey = release.survey
     print(plain(f"{survey.title} ({survey.name} version {survey.version}), round {release.round}"))
     print(f"revision {release.revision}, released {moment_text(release.released_at)}, release {verified.hash}")
-    print(f"{release.records} records of {len(release.participants)} departments; verified: signature and every number")
+    print(f"{release.records} records, departments: {len(release.participants)}; verified: signature and every number")
     for table in tables:
         cell = "all records" if table.cell is None else ", ".join(f"{name} = {value}" for name, value in table.cell)
         top = max((float(row.high) for row in table.rows), default=0.0)

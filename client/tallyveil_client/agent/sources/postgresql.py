@@ -7,6 +7,7 @@ text too, without trailing zeros, so that no digit is lost.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -26,11 +27,16 @@ _AS_THEY_ARE = frozenset(["int2", "int4", "int8", "float4", "float8", "bool", "t
 _REFUSED = frozenset({"bytea"})
 _TYPE = b"POSTGRESQL:type"
 
+_STATE = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})\b")
+"""Errors met while reading on carry it in their text alone, at the end."""
+
+_REFUSES = ("PostgreSQL refuses the table or the query", "check their names, and that it is one SELECT, with psql")
 _BY_STATE = {
+    "0A": _REFUSES,
     "22": ("a value the query computes on cannot be used", "check the casts and divisions in the query"),
     "25": ("the query tries to write, which this read-only session forbids", "use a query that only reads"),
     "42501": ("this user may not read the table", "GRANT SELECT on it to the user"),
-    "42": ("PostgreSQL refuses the table or the query", "check their names, and that it is one SELECT, with psql"),
+    "42": _REFUSES,
     "57": ("the server ended the query", "try again; check statement_timeout"),
 }
 _BY_WORDS = {
@@ -132,7 +138,7 @@ def _unreachable(name: str, error: Exception) -> TallyveilError:
 
 def _fault(name: str, error: Exception) -> TallyveilError:
     """What went wrong, by SQLSTATE: the server's messages may quote a cell."""
-    state = str(getattr(error, "sqlstate", None) or "")
+    state = str(getattr(error, "sqlstate", None) or "") or next(iter(_STATE.findall(str(error))[-1:]), "")
     known = _BY_STATE.get(state) or _BY_STATE.get(state[:2])
     code = f"SQLSTATE {state}" if state else type(error).__name__
     if known is None:

@@ -1,0 +1,384 @@
+"""The agent's commands as they are typed: what they print, what they leave, and how they fail."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from agent_world import DAY, KEY, NOW, SURVEY, Home, even_rows, with_bins
+from certificates import TestAuthority
+from tallyveil.cli import dispatch
+from tallyveil.epsilon import to_nano
+from tallyveil.signing import SigningKey
+from tallyveil.survey import Round, sign_survey
+from tallyveil_client.agent.commands import app
+from tallyveil_client.agent.config import load_config
+from tallyveil_client.agent.policy_file import load_policy
+
+COMMANDS = ("init", "approve", "check", "preview", "run", "status", "ledger")
+
+
+class Shell:
+    """Types commands in a department's folder."""
+
+    def __init__(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+        self.home = home
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> tuple[int, str, str]:
+        """Exit code, standard output and standard error."""
+        self._capsys.readouterr()
+        code = dispatch.run(["agent", *arguments, "--config", str(self.home.config)])
+        shown = self._capsys.readouterr()
+        return code, shown.out, shown.err
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        """The one JSON document on standard output."""
+        found, out, err = self(*arguments, "--json")
+        assert (found, err) == (code, ""), (out, err)
+        return json.loads(out)
+
+    def approve(self) -> None:
+        assert self("approve", str(self.home.survey_file), "--yes")[0] == 0
+
+    def nothing_happened(self) -> bool:
+        ledger = self.json("ledger")
+        return ledger["entries"] == [] and all(item["batches"] is None for item in self.json("status")["rounds"])
+
+
+@pytest.fixture
+def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(Home(tmp_path / "department").prepare(), capsys)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example_and_speaks_json(command: str) -> None:
+    result = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"})
+    assert result.exit_code == 0
+    assert f"Example: tallyveil agent {command}" in result.output
+    assert "--json" in result.output
+
+
+def test_init_writes_samples_that_can_be_read_and_never_touches_what_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "new" / "department"
+    assert dispatch.run(["agent", "init", str(folder), "--json"]) == 0
+    written = json.loads(capsys.readouterr().out)["written"]
+    assert written == [str(folder / "agent.toml"), str(folder / "policy.toml")]
+    config, policy = load_config(folder / "agent.toml"), load_policy(folder / "policy.toml")
+    assert {item.source for item in policy.collections} <= set(config.sources)
+    before = (folder / "agent.toml").read_bytes()
+    (folder / "policy.toml").unlink()
+    assert dispatch.run(["agent", "init", str(folder)]) == 2
+    assert (folder / "agent.toml").read_bytes() == before and not (folder / "policy.toml").exists()
+
+
+# Approve
+
+
+def test_approving_shows_the_survey_the_guarantee_and_what_is_not_protected(shell: Shell) -> None:
+    code, out, _ = shell("approve", str(shell.home.survey_file), "--yes")
+    assert code == 0
+    for words in (
+        SURVEY.hash,
+        "2-LDP within a bin only",
+        "NOT protected",
+        "the bin of every record",
+        "pinned authority",
+    ):
+        assert words in out
+    assert "A round charges 2 to account 'people', which has 4 of 4 left." in out
+    (first, _) = shell.json("status")["rounds"]
+    assert (first["survey"], first["state"], first["epsilon"]) == ("ages@1", "open", 2.0)
+
+
+def test_approving_needs_a_yes(shell: Shell) -> None:
+    code, out, err = shell("approve", str(shell.home.survey_file))
+    assert code == 2 and "add --yes" in err and SURVEY.hash in out
+    assert shell.json("approve", str(shell.home.survey_file), code=2)["error"]["not_done"] == "nothing was approved"
+    assert shell.json("status")["rounds"] == []
+
+
+def test_approving_from_a_file_loads_neither_grpc_nor_arrow(shell: Shell) -> None:
+    script = (
+        "import sys\nfrom tallyveil.cli import dispatch\n"
+        "code = dispatch.run(sys.argv[1:])\n"
+        "print(code, sorted({'grpc', 'pyarrow', 'google'} & set(sys.modules)))"
+    )
+    arguments = ["agent", "approve", str(shell.home.survey_file), "--yes", "--config", str(shell.home.config)]
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0 []"
+
+
+def test_an_epsilon_is_chosen_among_those_permitted(shell: Shell) -> None:
+    several = replace(SURVEY, epsilons=(to_nano(1), to_nano(1.5)))
+    shell.home.prepare(survey=several)
+    file = str(shell.home.survey_file)
+    for typed, words in ((None, "several values"), ("2", "does not permit"), ("nan", "from 0.01 to 16")):
+        code, _, err = shell("approve", file, "--yes", *(("--epsilon", typed) if typed else ()))
+        assert code == 2 and words in err
+    assert shell.json("approve", file, "--yes", "--epsilon", "1.5")["epsilon"] == 1.5
+
+
+def refused(shell: Shell, code: int, *words: str, survey: Path | None = None) -> None:
+    """Approving fails with this code and says this; nothing is approved."""
+    found, _, err = shell("approve", str(survey or shell.home.survey_file), "--yes")
+    assert found == code, err
+    for word in words:
+        assert word in err
+    assert len(err.splitlines()) <= 4
+    assert shell.json("status")["rounds"] == []
+
+
+def test_a_survey_altered_after_signing_is_refused(shell: Shell) -> None:
+    data = shell.home.survey_file.read_bytes()
+    shell.home.survey_file.write_bytes(data.replace(b'"bins":4', b'"bins":2'))
+    refused(shell, 5, "signature of the survey does not hold")
+    shell.home.survey_file.write_bytes(data + b"\n")
+    refused(shell, 5, "canonical")
+
+
+def test_a_survey_of_another_authority_is_refused(shell: Shell) -> None:
+    shell.home.survey_file.write_bytes(sign_survey(SURVEY, SigningKey.generate()))
+    refused(shell, 5, "signed by another key", KEY.public.fingerprint)
+
+
+def test_a_missing_survey_is_named(shell: Shell) -> None:
+    refused(shell, 2, "nowhere.json", survey=shell.home.folder / "nowhere.json")
+
+
+def test_an_expired_survey_is_refused(shell: Shell) -> None:
+    past = replace(SURVEY, rounds=(Round(1, NOW - 3 * DAY, NOW - 2 * DAY),), expires=NOW - DAY)
+    shell.home.prepare(survey=past)
+    refused(shell, 4, "expired on")
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ("max_epsilon = 1.5", "max_epsilon of one round is 1.5, the survey asks for 2"),
+        ("dimensions = []", "dimensions is none, the survey asks for sex"),
+        ("max_rounds = 1", "max_rounds is 1, the survey asks for 2"),
+        ("min_bin_values = 30", "min_bin_values is 30, the survey asks for 21"),
+        ('guarantees = ["epsilon-LDP"]', "guarantees is 'epsilon-LDP'"),
+        ('attribute = "income"', "no collection of attribute 'age'"),
+    ],
+)
+def test_a_survey_beyond_the_policy_is_refused_with_limit_and_value(shell: Shell, policy: str, words: str) -> None:
+    shell.home.prepare(policy=policy)
+    refused(shell, 4, words)
+
+
+# Check, preview
+
+
+def test_check_counts_here_and_draws_charges_and_sends_nothing(shell: Shell) -> None:
+    shell.home.prepare([*even_rows(3), ("14", "F"), ("", "M")], config='on_invalid = "reject"')
+    shell.approve()
+    found = shell.json("check")
+    assert (found["read"], found["accepted"], found["filtered"], found["charged"]) == (506, 504, 0, 0)
+    assert found["rejected"] == {"missing": 1, "out-of-domain": 1}
+    assert found["first_rejected"] == {"missing": 506, "out-of-domain": 505}
+    assert found["cells"] == [{"cell": {"sex": "F"}, "records": 252}, {"cell": {"sex": "M"}, "records": 252}]
+    assert found["clear_cells"] == {
+        "not_empty": 8,
+        "min_clear_cell": 10,
+        "below_min_clear_cell": 0,
+        "below_ten": 0,
+        "of_one_record": 0,
+    }
+    assert found["cost"] == {"account": "people", "max_rows_per_person": 1, "charge": 2.0, "left": 4.0, "total": 4.0}
+    assert found["problem"] is None
+    code, out, _ = shell("check")
+    assert code == 0 and "rejected: missing" in out and "nothing drawn, charged or sent" in out
+    assert shell.nothing_happened()
+
+
+def test_check_reports_first_and_fails_then(shell: Shell) -> None:
+    shell.home.prepare([*even_rows(3), ("14", "F")])
+    shell.approve()
+    code, out, err = shell("check")
+    assert code == 3 and "out-of-domain" in out and "cannot be used" in err
+    assert shell.json("check", code=3)["problem"]["kind"] == "input"
+
+
+def test_preview_is_marked_made_up_and_has_the_real_shape(shell: Shell) -> None:
+    shell.home.prepare([("20", "F")] * 40 + [("70", "M")] * 60)
+    TestAuthority().client("tallyveil:department:health").save(shell.home.folder)
+    shell.approve()
+    shown = shell.json("preview")
+    assert shown["made_up"] is True
+    assert (shown["header"]["department"], shown["header"]["round"]) == ("health", 1)
+    assert [(batch["dimensions"], batch["records"]) for batch in shown["batches"]] == [
+        ({"sex": "F"}, 40),
+        ({"sex": "M"}, 60),
+    ]
+    for batch in shown["batches"]:
+        assert sum(batch["made_up_counts"]) == batch["records"]
+        assert max(batch["made_up_counts"]) < 20  # the records all have one value
+        assert batch["message_bytes"] > batch["payload_bytes"] >= 84
+    code, out, _ = shell("preview")
+    assert code == 0 and out.count("MADE-UP") == 2 and "NOT protected" in out
+    assert shell.nothing_happened()
+
+
+# Run
+
+
+def stopped(shell: Shell, code: int, *words: str, arguments: Sequence[str] = ()) -> None:
+    """The run fails on one screen, with this code and these words; nothing is charged or stored."""
+    found, out, err = shell("run", *arguments)
+    assert (found, out) == (code, ""), err
+    for word in words:
+        assert word in err
+    assert len(err.splitlines()) <= 12
+    assert shell.nothing_happened()
+
+
+def test_nothing_runs_unapproved(shell: Shell) -> None:
+    stopped(shell, 4, "no survey is approved", "tallyveil agent approve")
+    shell.approve()
+    stopped(shell, 4, "not approved here", arguments=["incomes"])
+
+
+def test_a_round_that_does_not_exist_or_is_not_open_is_refused(shell: Shell) -> None:
+    shell.approve()
+    stopped(shell, 2, "has no round 7", arguments=["--round", "7"])
+    stopped(shell, 75, "round 2 of ages@1 opens on", arguments=["--round", "2"])
+
+
+def test_a_missing_certificate_stops_the_run_before_the_records_are_read(shell: Shell) -> None:
+    (shell.home.folder / "people.csv").unlink()
+    shell.approve()
+    stopped(shell, 2, "certificate")
+
+
+@pytest.mark.parametrize(
+    ("uris", "days", "words"),
+    [
+        (["tallyveil:consumer:newsroom"], 30, "department"),
+        (["tallyveil:department:health"], -1, "expired"),
+        ([], 30, "identity"),
+    ],
+)
+def test_a_wrong_certificate_stops_the_run(shell: Shell, uris: list[str], days: int, words: str) -> None:
+    TestAuthority().client(*uris, days=days).save(shell.home.folder)
+    shell.approve()
+    stopped(shell, 2, words)
+
+
+@pytest.fixture
+def certified(shell: Shell) -> Shell:
+    TestAuthority().client("tallyveil:department:health").save(shell.home.folder)
+    return shell
+
+
+def test_an_unreachable_aggregator_is_tried_again_and_nothing_is_charged(
+    certified: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = list[float]()
+    monkeypatch.setattr("time.sleep", waits.append)
+    certified.approve()
+    stopped(
+        certified, 75, "127.0.0.1:1 cannot be reached", "(attempt 8 of 8); nothing is charged yet", "run again later"
+    )
+    assert len(waits) == 7
+
+
+@pytest.mark.parametrize(
+    ("damage", "code", "words"),
+    [
+        ("no file", 2, "is not a file"),
+        ("no column", 2, "has no column 'sex'"),
+        ("bytes", 3, "people"),
+        ("value", 3, "out-of-domain: 1"),
+        ("cell", 4, "min_clear_cell of 10"),
+        ("empty", 3, "none was accepted"),
+    ],
+)
+def test_bad_records_stop_the_run(certified: Shell, damage: str, code: int, words: str) -> None:
+    home, file = certified.home, certified.home.folder / "people.csv"
+    match damage:
+        case "no file":
+            file.unlink()
+        case "no column":
+            file.write_text("age\n20\n")
+        case "bytes":
+            file.write_bytes(b"age,sex\n20,F\n\xff\xfe\x81,M\n")
+        case "value":
+            home.write_rows([*even_rows(2), ("99", "F")])
+        case "cell":
+            home.write_rows([*even_rows(2)[:30]])
+        case _:
+            home.write_rows([])
+    certified.approve()
+    stopped(certified, code, words)
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "words"),
+    [
+        ("agent.toml", "[extra]\n", "'extra' is not a known key"),
+        ("policy.toml", "[extra]\n", "'extra' is not a known key"),
+        ("policy.toml", "max_epsilon = nan\n", "policy.toml"),
+        ("agent.toml", "= 1\n", "not TOML"),
+    ],
+)
+def test_a_wrong_configuration_is_refused(shell: Shell, file: str, line: str, words: str) -> None:
+    path = shell.home.folder / file
+    text = path.read_text()
+    if "max_epsilon" in line:
+        text = text.replace("max_epsilon = 2\n", "")
+    path.write_text(text + line)
+    code, _, err = shell("run")
+    assert code == 2 and words in err
+
+
+def test_an_account_without_enough_left_stops_before_the_records_are_read(shell: Shell) -> None:
+    shell.approve()
+    shell.home.prepare(total=to_nano(1.9))
+    (shell.home.folder / "people.csv").unlink()
+    stopped(shell, 4, "total_epsilon of account 'people' is 1.9")
+
+
+# Status, ledger
+
+
+def test_status_and_ledger_say_what_is_next(shell: Shell) -> None:
+    assert "No survey is approved here. Next: tallyveil agent approve FILE" in shell("status")[1]
+    shell.approve()
+    code, out, _ = shell("status")
+    assert (
+        code == 0 and "Next for ages@1, round 1: tallyveil agent check ages@1, then tallyveil agent run ages@1" in out
+    )
+    first, second = shell.json("status")["rounds"]
+    assert (first["state"], second["state"]) == ("open", "not open yet")
+    assert "The next round of ages@1 would charge 2 to account 'people'." in shell("ledger")[1]
+    assert shell.json("ledger")["accounts"][0]["left"] == 4.0
+
+
+def test_damage_to_the_store_stops_every_command(shell: Shell) -> None:
+    shell.approve()
+    shell.home.store.write_bytes(b"x" * 5000)
+    for command in ("status", "ledger", "check", "run"):
+        code, _, err = shell(command)
+        assert code == 5 and "damaged or not a store" in err
+
+
+def test_several_approved_surveys_need_a_name(shell: Shell) -> None:
+    shell.approve()
+    other = shell.home.folder / "other.survey"
+    other.write_bytes(sign_survey(with_bins(8), KEY))
+    assert shell("approve", str(other), "--yes")[0] == 0
+    code, _, err = shell("check")
+    assert code == 2 and "ages@1" in err and "ages-8@1" in err
+    assert shell.json("check", "ages-8")["survey"] == "ages-8@1"

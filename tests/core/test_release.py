@@ -1,0 +1,535 @@
+"""A release verifies as it was signed and not otherwise: every byte, every number, the chain, and without our code.
+
+Not here: the arithmetic of estimates and intervals (`test_estimates`, `test_intervals`) and the decision to publish.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+import verify_release
+from deterministic import Named
+from tallyveil import canonical
+from tallyveil.domain import Categories
+from tallyveil.epsilon import NANO, NanoEpsilon
+from tallyveil.errors import IntegrityError
+from tallyveil.guarantee import KIND_WITHIN_BIN
+from tallyveil.mechanisms import for_survey
+from tallyveil.release import PURPOSE, Participant, Release, check_chain, open_release, release_hash, sign_release
+from tallyveil.signing import SigningKey, seal
+from tallyveil.survey import Dimension, Survey, survey_from_json
+from tallyveil.tables import Pool, build_tables, estimate_pools, six_places, square_root, twelve_places
+
+TESTS = Path(__file__).resolve().parents[1]
+SURVEY = survey_from_json(canonical.decode((TESTS / "vectors/core_survey.json").read_bytes()))
+AGES = np.loadtxt(TESTS / "vectors/fies_age_counts.csv", delimiter=",", skiprows=3, usecols=1, dtype=np.int64)
+STRICT, LAX = NanoEpsilon(NANO), NanoEpsilon(2 * NANO)
+KEY = SigningKey(Ed25519PrivateKey.from_private_bytes(b"a key for tests, known to anyone"))
+PEM = KEY.public.to_pem()
+SLICES = 8
+
+Body = dict[str, Any]
+
+
+def pool(survey: Survey, epsilon: NanoEpsilon, cell: int, departments: int, label: str, share: int = 1) -> Pool:
+    """Reports of the FIES heads, every `share`-th of each age."""
+    mechanism = for_survey(survey, epsilon, Named(f"release {label}"))
+    tally = mechanism.tally(mechanism.perturb(np.repeat(np.arange(AGES.size), AGES // share)))
+    return Pool(epsilon, cell, departments, tuple(tally.counts.tolist()))
+
+
+@cache
+def national() -> Release:
+    """The 16,685 heads, from 17 offices that all chose epsilon 2."""
+    offices = tuple(Participant(f"office-{number:02}", LAX) for number in range(1, 18))
+    moment = datetime(2026, 2, 2, 3, 4, 5, tzinfo=UTC)
+    return Release(SURVEY, 1, 1, moment, None, offices, (pool(SURVEY, LAX, 0, 17, "national"),))
+
+
+@cache
+def crossed() -> Release:
+    """Two epsilons and two cells, one of them without records."""
+    sex = Dimension("sex", Categories(("f", "m")))
+    survey = replace(SURVEY, epsilons=(STRICT, LAX), dimensions=(sex,), mechanism="grr", bins=1)
+    pools = (
+        pool(survey, STRICT, 0, 2, "strict", share=10),
+        pool(survey, LAX, 0, 3, "lax", share=3),
+        Pool(LAX, 1, 1, (0,) * 85),
+    )
+    participants = (Participant("a", STRICT), Participant("b", STRICT), *(Participant(name, LAX) for name in "cde"))
+    return Release(survey, 2, 3, datetime(2026, 3, 2, tzinfo=UTC), "ab" * 32, participants, pools)
+
+
+@cache
+def signed() -> bytes:
+    return sign_release(national(), KEY)
+
+
+def verifies_elsewhere(data: bytes, pem: bytes = PEM) -> bool:
+    """Whether the independent script finds nothing."""
+    try:
+        verify_release.verify(data, pem)
+    except Exception:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("make", [national, crossed])
+def test_a_signed_release_verifies_and_holds_what_it_was_made_from(make: Callable[[], Release]) -> None:
+    release = make()
+    data = sign_release(release, KEY)
+    opened = open_release(data, KEY.public)
+    assert opened.release == release
+    assert opened.body == release.to_json()
+    assert opened.hash == release_hash(release.to_json())
+    assert opened.document == data
+    assert verifies_elsewhere(data)
+
+
+def test_the_release_holds_every_record_and_every_bin_exactly() -> None:
+    table, survey = national().tables[0], national().survey
+    assert national().records == table.records == int(AGES.sum()) == 16_685
+    assert [item.records for item in table.bins] == np.add.reduceat(AGES, survey.binning.starts).tolist()
+    assert [row.value for row in table.rows] == [str(age) for age in range(15, 100)]
+    assert len(table.bins) == 16
+    assert table.bins[0].to_json() == {"bin": 0, "first": "15", "last": "20", "records": int(AGES[:6].sum())}
+
+
+@pytest.mark.parametrize("make", [national, crossed])
+def test_estimates_of_a_bin_sum_to_its_records_exactly_and_as_published(make: Callable[[], Release]) -> None:
+    release = make()
+    survey, pools = release.survey, release.pools
+    estimates = [estimate_pools(survey, pools)]
+    if survey.dimensions:
+        estimates += [estimate_pools(survey, [item for item in pools if item.cell == cell]) for cell in (0, 1)]
+    for table, estimate in zip(release.tables, estimates, strict=True):
+        for total in table.bins:
+            rows = [index for index, row in enumerate(table.rows) if row.bin == total.bin]
+            assert sum(estimate.exact[index] for index in rows) == total.records
+            published = sum((table.rows[index].estimate for index in rows), Decimal(0))
+            assert abs(published - total.records) <= Decimal("1e-6")
+        for row, exact, variance in zip(table.rows, estimate.exact, estimate.exact_variance, strict=True):
+            assert abs(Fraction(row.estimate) - exact) <= Fraction(1, 10**12)
+            assert abs(float(row.standard_error) - float(variance) ** 0.5) <= 6e-7
+            assert 0 <= row.low <= row.high <= next(item.records for item in table.bins if item.bin == row.bin)
+
+
+def test_the_published_sums_hold_in_the_largest_domain() -> None:
+    """Six places would not do: the rounding errors of a bin would sum to more than 1e-6."""
+    for values in (85, 4_096):
+        domain = Categories(tuple(f"v{number}" for number in range(values)))
+        survey = replace(SURVEY, domain=domain, mechanism="grr", bins=1)
+        support = tuple(number * number % 13 for number in range(values))
+        table = build_tables(survey, [Pool(LAX, 0, 1, support)])[0]
+        assert abs(sum((row.estimate for row in table.rows), Decimal(0)) - sum(support)) <= Decimal("1e-6")
+
+
+def others(byte: int) -> list[int]:
+    """The next digit or letter, the other case, and a quote or bracket."""
+    return [byte ^ 0x01, byte ^ 0x20, ord('"') if byte != ord('"') else ord("}")]
+
+
+def with_byte(data: bytes, position: int, byte: int) -> bytes:
+    return data[:position] + bytes([byte]) + data[position + 1 :]
+
+
+@pytest.mark.parametrize("part", range(SLICES))
+def test_no_byte_of_a_release_can_be_another(part: int) -> None:
+    """Every position is tried through `open_release` with one replacement, and with all of them in the envelope."""
+    data = signed()
+    envelope = {*range(len(b'{"body":')), *range(data.rindex(b',"signature":'), len(data))}
+    for position in range(part * len(data) // SLICES, (part + 1) * len(data) // SLICES):
+        replacements = others(data[position])
+        for byte in replacements if position in envelope else [replacements[position % len(replacements)]]:
+            with pytest.raises(IntegrityError):
+                open_release(with_byte(data, position, byte), KEY.public)
+
+
+def test_no_byte_of_the_body_can_be_another_under_its_signature() -> None:
+    """The step that fails, alone, for the replacements that the test above leaves out: canonical form makes the bytes
+    of the file those that the signature covers."""
+    data = signed()
+    start, end = len(b'{"body":'), data.rindex(b',"signature":')
+    body, signature = data[start:end], bytes.fromhex(json.loads(data)["signature"]["value"])
+    prefix = f"tallyveil/{PURPOSE}/1\n".encode()
+    KEY.public.key.verify(signature, prefix + body)
+    for position in range(len(body)):
+        replacements = others(body[position])
+        replacements.pop((start + position) % len(replacements))
+        for byte in replacements:
+            with pytest.raises(InvalidSignature):
+                KEY.public.key.verify(signature, prefix + with_byte(body, position, byte))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(SLICES))
+def test_no_byte_of_a_release_can_be_any_of_three_others(part: int) -> None:
+    data = signed()
+    for position in range(part * len(data) // SLICES, (part + 1) * len(data) // SLICES):
+        for byte in others(data[position]):
+            with pytest.raises(IntegrityError):
+                open_release(with_byte(data, position, byte), KEY.public)
+
+
+def test_no_byte_of_a_release_can_be_missing_or_doubled() -> None:
+    data = signed()
+    for position in range(0, len(data), 23):
+        for altered in (data[:position] + data[position + 1 :], data[: position + 1] + data[position:]):
+            if altered != data:
+                with pytest.raises(IntegrityError):
+                    open_release(altered, KEY.public)
+
+
+def upper_case_signature(data: bytes) -> bytes:
+    value = json.loads(data)["signature"]["value"]
+    return data.replace(value.encode(), value.upper().encode())
+
+
+def upper_case_fingerprint(data: bytes) -> bytes:
+    fingerprint = KEY.public.fingerprint
+    return data.replace(fingerprint.encode(), fingerprint.upper().replace("ED", "ed", 1).encode())
+
+
+def with_more_keys(data: bytes) -> bytes:
+    return canonical.encode(json.loads(data) | {"comment": ""})
+
+
+def indented(data: bytes) -> bytes:
+    return json.dumps(json.loads(data), indent=1).encode()
+
+
+ALTERATIONS: list[Callable[[bytes], bytes]] = [
+    bytes.upper,
+    upper_case_signature,
+    upper_case_fingerprint,
+    with_more_keys,
+    indented,
+    lambda data: b"",
+    lambda data: data[:-1],
+    lambda data: data[: len(data) // 2],
+    lambda data: data + b"\n",
+    lambda data: data + b" ",
+    lambda data: data + b"\x00",
+    lambda data: data + data,
+    lambda data: b"\xef\xbb\xbf" + data,
+    lambda data: b" " + data,
+    lambda data: data.replace(b",", b", ", 1),
+    lambda data: data.replace(b'"round":1,', b'"round":2,'),
+    lambda data: data.replace(b'"previous":null', b'"previous":"' + b"0" * 64 + b'"'),
+    lambda data: data.replace(b'"records":16685', b'"records":16685.0'),
+    lambda data: data.replace(b'"body":{', b'"body":{"estimator":"x",'),
+    lambda data: data.decode().encode("utf-16"),
+]
+
+
+@pytest.mark.parametrize("alter", ALTERATIONS, ids=range(len(ALTERATIONS)))
+def test_an_altered_release_is_refused_here_and_by_the_independent_script(alter: Callable[[bytes], bytes]) -> None:
+    altered = alter(signed())
+    assert altered != signed()
+    with pytest.raises(IntegrityError):
+        open_release(altered, KEY.public)
+    assert not verifies_elsewhere(altered)
+
+
+def test_the_independent_script_agrees_on_altered_bytes() -> None:
+    data = signed()
+    assert verifies_elsewhere(data)
+    for position in [*range(0, 400), *range(400, len(data) - 400, 41), *range(len(data) - 400, len(data))]:
+        for flip in (0x01, 0x20):
+            altered = data[:position] + bytes([data[position] ^ flip]) + data[position + 1 :]
+            assert not verifies_elsewhere(altered)
+
+
+def test_the_independent_script_runs_alone_and_answers_by_its_exit_code(tmp_path: Path) -> None:
+    release, public, other = tmp_path / "release.json", tmp_path / "release.pub", tmp_path / "other.pub"
+    release.write_bytes(signed())
+    public.write_bytes(PEM)
+    other.write_bytes(SigningKey.generate().public.to_pem())
+    altered = tmp_path / "altered.json"
+    altered.write_bytes(signed().replace(b"16685", b"16686"))
+    script = TESTS / "verify_release.py"
+    lines = script.read_text().splitlines()
+    imported = {line.split()[1].split(".")[0] for line in lines if line.startswith(("import ", "from "))}
+    assert imported == {"json", "sys", "cryptography"}
+    cases = (((release, public), 0), ((altered, public), 1), ((release, other), 1), ((public, release), 1))
+    for arguments, code in cases:
+        done = subprocess.run([sys.executable, "-I", script, *arguments], capture_output=True, timeout=60, check=False)
+        assert done.returncode == code
+        assert (b"verified" in done.stdout) == (code == 0)
+
+
+def test_a_release_of_another_key_is_refused() -> None:
+    other = SigningKey.generate()
+    with pytest.raises(IntegrityError, match="another key"):
+        open_release(signed(), other.public)
+    forged = sign_release(national(), other).replace(other.public.fingerprint.encode(), KEY.public.fingerprint.encode())
+    with pytest.raises(IntegrityError, match="does not hold"):
+        open_release(forged, KEY.public)
+    assert not verifies_elsewhere(forged)
+
+
+def test_a_survey_signed_with_the_release_key_is_no_release() -> None:
+    with pytest.raises(IntegrityError):
+        open_release(seal("survey", national().to_json(), KEY), KEY.public)
+
+
+def bumped(number: str) -> str:
+    """A decimal text with one more in its last place."""
+    places = Decimal(1).scaleb(int(Decimal(number).as_tuple().exponent))
+    return f"{Decimal(number) + places:f}"
+
+
+def wrong_estimate(body: Body) -> None:
+    body["tables"][0]["rows"][40]["estimate"] = bumped(body["tables"][0]["rows"][40]["estimate"])
+
+
+def wrong_error(body: Body) -> None:
+    body["tables"][0]["rows"][0]["standard_error"] = bumped(body["tables"][0]["rows"][0]["standard_error"])
+
+
+def wrong_low(body: Body) -> None:
+    body["tables"][0]["rows"][40]["low"] = bumped(body["tables"][0]["rows"][40]["low"])
+
+
+def wrong_high(body: Body) -> None:
+    body["tables"][0]["rows"][40]["high"] = bumped(body["tables"][0]["rows"][40]["high"])
+
+
+def better_quality(body: Body) -> None:
+    row = next(item for item in body["tables"][0]["rows"] if item["quality"] != "A")
+    row["quality"] = "A"
+
+
+def wrong_bin(body: Body) -> None:
+    body["tables"][0]["bins"][3]["records"] += 1
+
+
+def wrong_row_support(body: Body) -> None:
+    body["tables"][0]["rows"][3]["support"] += 1
+
+
+def wrong_pool_support(body: Body) -> None:
+    body["pools"][0]["support"][3] += 1
+
+
+def moved_support(body: Body) -> None:
+    body["pools"][0]["support"][3] += 1
+    body["pools"][0]["support"][4] -= 1
+
+
+def wrong_pool_records(body: Body) -> None:
+    body["pools"][0]["records"] += 1
+
+
+def wrong_records(body: Body) -> None:
+    body["records"] += 1
+
+
+def wrong_survey(body: Body) -> None:
+    body["survey"]["bins"] = 15
+
+
+def wrong_survey_hash(body: Body) -> None:
+    body["survey_hash"] = "0" * 64
+
+
+def wrong_weights(body: Body) -> None:
+    body["parameters"][0]["keep_weight"] += 1
+
+
+def lower_epsilon_claimed(body: Body) -> None:
+    body["guarantees"][0]["realised_epsilon"] = "1.000000000"
+
+
+def stronger_guarantee(body: Body) -> None:
+    body["guarantees"][0]["kind"] = "epsilon-LDP"
+
+
+def silent_guarantee(body: Body) -> None:
+    body["guarantees"][0]["not_protected"] = []
+
+
+def missing_guarantee(body: Body) -> None:
+    body["guarantees"] = []
+
+
+def missing_notes(body: Body) -> None:
+    body["notes"] = body["notes"][:1]
+
+
+def missing_row(body: Body) -> None:
+    del body["tables"][0]["rows"][84]
+
+
+def more_keys(body: Body) -> None:
+    body["tables"][0]["rows"][0]["comment"] = ""
+
+
+def another_estimator(body: Body) -> None:
+    body["estimator"] = "tallyveil 0.0.1"
+
+
+def truth_for_a_number(body: Body) -> None:
+    body["tables"][0]["rows"][0]["bin"] = False
+
+
+def one_as_true(body: Body) -> None:
+    body["revision"] = True
+
+
+def epsilon_not_permitted(body: Body) -> None:
+    body["pools"][0]["epsilon_nano"] = 3 * NANO
+
+
+def negative_support(body: Body) -> None:
+    body["pools"][0]["support"][0] = -1
+
+
+def huge_support(body: Body) -> None:
+    body["pools"][0]["support"][0] = 2**70
+
+
+def short_support(body: Body) -> None:
+    body["pools"][0]["support"].pop()
+
+
+def no_moment(body: Body) -> None:
+    body["released_at"] = "yesterday"
+
+
+def other_digits(body: Body) -> None:
+    body["released_at"] = body["released_at"].replace("2026", "２０２６")
+
+
+WRONG = [
+    wrong_estimate,
+    wrong_error,
+    wrong_low,
+    wrong_high,
+    better_quality,
+    wrong_bin,
+    wrong_row_support,
+    wrong_pool_support,
+    moved_support,
+    wrong_pool_records,
+    wrong_records,
+    wrong_survey,
+    wrong_survey_hash,
+    wrong_weights,
+    lower_epsilon_claimed,
+    stronger_guarantee,
+    silent_guarantee,
+    missing_guarantee,
+    missing_notes,
+    missing_row,
+    more_keys,
+    another_estimator,
+    truth_for_a_number,
+    one_as_true,
+    epsilon_not_permitted,
+    negative_support,
+    huge_support,
+    short_support,
+    no_moment,
+    other_digits,
+]
+
+
+@pytest.mark.parametrize("spoil", WRONG, ids=lambda spoil: str(spoil.__name__))
+def test_a_signed_release_with_a_wrong_part_is_refused(spoil: Callable[[Body], None]) -> None:
+    """The publisher's key does not make a number right: every one is computed again."""
+    body = json.loads(canonical.encode(national().to_json()))
+    spoil(body)
+    with pytest.raises(IntegrityError, match="is signed, yet"):
+        open_release(seal(PURPOSE, body, KEY), KEY.public)
+
+
+@pytest.mark.parametrize("body", [None, [], {}, "x", 1, {"format": "tallyveil-release/1"}])
+def test_signed_material_that_is_no_release_is_refused(body: Any) -> None:
+    with pytest.raises(IntegrityError):
+        open_release(seal(PURPOSE, body, KEY), KEY.public)
+
+
+def test_every_key_of_a_release_is_needed() -> None:
+    body = national().to_json()
+    for key in body:
+        with pytest.raises(IntegrityError):
+            open_release(seal(PURPOSE, {k: v for k, v in body.items() if k != key}, KEY), KEY.public)
+
+
+def test_a_chain_holds_until_a_release_is_left_out_replaced_or_moved() -> None:
+    opened = [open_release(signed(), KEY.public)]
+    for revision in (2, 3, 4):
+        before = opened[-1]
+        release = replace(
+            before.release,
+            revision=revision,
+            previous=before.hash,
+            released_at=before.release.released_at + timedelta(hours=1),
+        )
+        opened.append(open_release(sign_release(release, KEY), KEY.public))
+    check_chain(opened)
+    check_chain(opened[1:])
+    check_chain([])
+    replaced = open_release(sign_release(replace(opened[1].release, round=2), KEY), KEY.public)
+    broken = (
+        [opened[0], *opened[2:]],
+        [opened[0], replaced, *opened[2:]],
+        list(reversed(opened)),
+        [opened[0], opened[0]],
+        [*opened, opened[0]],
+    )
+    for chain in broken:
+        with pytest.raises(IntegrityError):
+            check_chain(chain)
+
+
+def test_a_release_says_what_is_protected_and_what_is_not() -> None:
+    body: Body = json.loads(canonical.encode(national().to_json()))
+    (guarantee,) = body["guarantees"]
+    assert guarantee["kind"] == KIND_WITHIN_BIN
+    assert len(guarantee["not_protected"]) == 2
+    assert 2 - 1e-5 <= float(guarantee["realised_epsilon"]) <= 2
+    assert any("m times the epsilon" in note for note in body["notes"])
+    both: Body = json.loads(canonical.encode(crossed().to_json()))
+    assert [item["epsilon_nano"] for item in both["guarantees"]] == [STRICT, LAX]
+
+
+def test_anyone_can_recompute_the_estimates_from_the_published_weights() -> None:
+    """With the document alone: (C·T − n·b) / (a − b) in each bin."""
+    body: Body = json.loads(signed())["body"]
+    (table,) = body["tables"]
+    weights = {item["bin_values"]: (item["keep_weight"], item["lie_weight"]) for item in body["parameters"]}
+    support = body["pools"][0]["support"]
+    for total in table["bins"]:
+        rows = [index for index, row in enumerate(table["rows"]) if row["bin"] == total["bin"]]
+        a, b = weights[len(rows)]
+        n = sum(support[index] for index in rows)
+        for index in rows:
+            exact = Fraction(support[index] * (a + (len(rows) - 1) * b) - n * b, a - b)
+            assert abs(Fraction(table["rows"][index]["estimate"]) - exact) <= Fraction(1, 10**12)
+
+
+def test_decimals_are_rounded_half_to_even_and_never_minus_zero() -> None:
+    assert f"{six_places(Fraction(-1, 10**9)):f}" == "0.000000"
+    assert f"{six_places(Fraction(5, 10**7)):f}" == "0.000000"
+    assert f"{six_places(Fraction(15, 10**7)):f}" == "0.000002"
+    assert f"{six_places(Fraction(-(10**20))):f}" == "-100000000000000000000.000000"
+    assert f"{twelve_places(Fraction(-2, 3)):f}" == "-0.666666666667"
+    assert f"{square_root(Fraction(2)):.30f}" == "1.414213562373095048801688724210"
+    assert square_root(Fraction(0)) == 0
