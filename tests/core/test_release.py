@@ -188,7 +188,7 @@ def test_no_byte_of_a_release_can_be_any_of_three_others(part: int) -> None:
 
 def test_no_byte_of_a_release_can_be_missing_or_doubled() -> None:
     data = signed()
-    for position in range(0, len(data), 23):
+    for position in range(0, len(data), 61):
         for altered in (data[:position] + data[position + 1 :], data[: position + 1] + data[position:]):
             if altered != data:
                 with pytest.raises(IntegrityError):
@@ -249,7 +249,7 @@ def test_an_altered_release_is_refused_here_and_by_the_independent_script(alter:
 def test_the_independent_script_agrees_on_altered_bytes() -> None:
     data = signed()
     assert verifies_elsewhere(data)
-    for position in [*range(0, 400), *range(400, len(data) - 400, 41), *range(len(data) - 400, len(data))]:
+    for position in [*range(0, 400), *range(400, len(data) - 400, 97), *range(len(data) - 400, len(data))]:
         for flip in (0x01, 0x20):
             altered = data[:position] + bytes([data[position] ^ flip]) + data[position + 1 :]
             assert not verifies_elsewhere(altered)
@@ -294,167 +294,67 @@ def bumped(number: str) -> str:
     return f"{Decimal(number) + places:f}"
 
 
-def wrong_estimate(body: Body) -> None:
-    body["tables"][0]["rows"][40]["estimate"] = bumped(body["tables"][0]["rows"][40]["estimate"])
+def bump(body: Body, index: int, key: str) -> None:
+    """One more in the last place of a number of a row."""
+    row = body["tables"][0]["rows"][index]
+    row[key] = bumped(row[key]) if isinstance(row[key], str) else row[key] + 1
 
 
-def wrong_error(body: Body) -> None:
-    body["tables"][0]["rows"][0]["standard_error"] = bumped(body["tables"][0]["rows"][0]["standard_error"])
+def first(body: Body, name: str) -> Any:
+    """The first item under a key."""
+    return body[name][0]
 
 
-def wrong_low(body: Body) -> None:
-    body["tables"][0]["rows"][40]["low"] = bumped(body["tables"][0]["rows"][40]["low"])
+def move_support(body: Body) -> None:
+    support = first(body, "pools")["support"]
+    support[3], support[4] = support[3] + 1, support[4] - 1
 
 
-def wrong_high(body: Body) -> None:
-    body["tables"][0]["rows"][40]["high"] = bumped(body["tables"][0]["rows"][40]["high"])
+def flatter(body: Body) -> None:
+    next(row for row in first(body, "tables")["rows"] if row["quality"] != "A")["quality"] = "A"
 
 
-def better_quality(body: Body) -> None:
-    row = next(item for item in body["tables"][0]["rows"] if item["quality"] != "A")
-    row["quality"] = "A"
+WRONG: dict[str, Callable[[Body], object]] = {
+    "estimate": lambda body: bump(body, 40, "estimate"),
+    "standard error": lambda body: bump(body, 0, "standard_error"),
+    "lower bound": lambda body: bump(body, 40, "low"),
+    "upper bound": lambda body: bump(body, 40, "high"),
+    "quality": flatter,
+    "row's support": lambda body: bump(body, 3, "support"),
+    "bin's records": lambda body: first(body, "tables")["bins"][3].update(records=1),
+    "table's records": lambda body: first(body, "tables").update(records=1),
+    "records": lambda body: body.update(records=body["records"] + 1),
+    "pool's records": lambda body: first(body, "pools").update(records=1),
+    "pool's support": lambda body: first(body, "pools")["support"].__setitem__(3, 7),
+    "support moved": move_support,
+    "support below zero": lambda body: first(body, "pools")["support"].__setitem__(0, -1),
+    "support beyond 64 bits": lambda body: first(body, "pools")["support"].__setitem__(0, 2**70),
+    "support too short": lambda body: first(body, "pools")["support"].pop(),
+    "pool's epsilon": lambda body: first(body, "pools").update(epsilon_nano=3 * NANO),
+    "weight": lambda body: first(body, "parameters").update(keep_weight=1),
+    "survey": lambda body: body["survey"].update(bins=15),
+    "survey's hash": lambda body: body.update(survey_hash="0" * 64),
+    "realised epsilon": lambda body: first(body, "guarantees").update(realised_epsilon="1.000000000000"),
+    "kind": lambda body: first(body, "guarantees").update(kind="epsilon-LDP"),
+    "what is not protected": lambda body: first(body, "guarantees").update(not_protected=[]),
+    "no guarantee": lambda body: body.update(guarantees=[]),
+    "no note": lambda body: body["notes"].pop(),
+    "no row": lambda body: first(body, "tables")["rows"].pop(),
+    "more keys": lambda body: first(body, "tables")["rows"][0].update(comment=""),
+    "estimator": lambda body: body.update(estimator="tallyveil 0.0.1"),
+    "false for 0": lambda body: first(body, "tables")["rows"][0].update(bin=False),
+    "true for 1": lambda body: body.update(revision=True),
+    "moment": lambda body: body.update(released_at="yesterday"),
+    "digits of a moment": lambda body: body.update(released_at="２０２６-02-02T03:04:05Z"),
+}
 
 
-def wrong_bin(body: Body) -> None:
-    body["tables"][0]["bins"][3]["records"] += 1
-
-
-def wrong_row_support(body: Body) -> None:
-    body["tables"][0]["rows"][3]["support"] += 1
-
-
-def wrong_pool_support(body: Body) -> None:
-    body["pools"][0]["support"][3] += 1
-
-
-def moved_support(body: Body) -> None:
-    body["pools"][0]["support"][3] += 1
-    body["pools"][0]["support"][4] -= 1
-
-
-def wrong_pool_records(body: Body) -> None:
-    body["pools"][0]["records"] += 1
-
-
-def wrong_records(body: Body) -> None:
-    body["records"] += 1
-
-
-def wrong_survey(body: Body) -> None:
-    body["survey"]["bins"] = 15
-
-
-def wrong_survey_hash(body: Body) -> None:
-    body["survey_hash"] = "0" * 64
-
-
-def wrong_weights(body: Body) -> None:
-    body["parameters"][0]["keep_weight"] += 1
-
-
-def lower_epsilon_claimed(body: Body) -> None:
-    body["guarantees"][0]["realised_epsilon"] = "1.000000000"
-
-
-def stronger_guarantee(body: Body) -> None:
-    body["guarantees"][0]["kind"] = "epsilon-LDP"
-
-
-def silent_guarantee(body: Body) -> None:
-    body["guarantees"][0]["not_protected"] = []
-
-
-def missing_guarantee(body: Body) -> None:
-    body["guarantees"] = []
-
-
-def missing_notes(body: Body) -> None:
-    body["notes"] = body["notes"][:1]
-
-
-def missing_row(body: Body) -> None:
-    del body["tables"][0]["rows"][84]
-
-
-def more_keys(body: Body) -> None:
-    body["tables"][0]["rows"][0]["comment"] = ""
-
-
-def another_estimator(body: Body) -> None:
-    body["estimator"] = "tallyveil 0.0.1"
-
-
-def truth_for_a_number(body: Body) -> None:
-    body["tables"][0]["rows"][0]["bin"] = False
-
-
-def one_as_true(body: Body) -> None:
-    body["revision"] = True
-
-
-def epsilon_not_permitted(body: Body) -> None:
-    body["pools"][0]["epsilon_nano"] = 3 * NANO
-
-
-def negative_support(body: Body) -> None:
-    body["pools"][0]["support"][0] = -1
-
-
-def huge_support(body: Body) -> None:
-    body["pools"][0]["support"][0] = 2**70
-
-
-def short_support(body: Body) -> None:
-    body["pools"][0]["support"].pop()
-
-
-def no_moment(body: Body) -> None:
-    body["released_at"] = "yesterday"
-
-
-def other_digits(body: Body) -> None:
-    body["released_at"] = body["released_at"].replace("2026", "２０２６")
-
-
-WRONG = [
-    wrong_estimate,
-    wrong_error,
-    wrong_low,
-    wrong_high,
-    better_quality,
-    wrong_bin,
-    wrong_row_support,
-    wrong_pool_support,
-    moved_support,
-    wrong_pool_records,
-    wrong_records,
-    wrong_survey,
-    wrong_survey_hash,
-    wrong_weights,
-    lower_epsilon_claimed,
-    stronger_guarantee,
-    silent_guarantee,
-    missing_guarantee,
-    missing_notes,
-    missing_row,
-    more_keys,
-    another_estimator,
-    truth_for_a_number,
-    one_as_true,
-    epsilon_not_permitted,
-    negative_support,
-    huge_support,
-    short_support,
-    no_moment,
-    other_digits,
-]
-
-
-@pytest.mark.parametrize("spoil", WRONG, ids=lambda spoil: str(spoil.__name__))
-def test_a_signed_release_with_a_wrong_part_is_refused(spoil: Callable[[Body], None]) -> None:
+@pytest.mark.parametrize("part", WRONG)
+def test_a_signed_release_with_a_wrong_part_is_refused(part: str) -> None:
     """The publisher's key does not make a number right: every one is computed again."""
     body = json.loads(canonical.encode(national().to_json()))
-    spoil(body)
+    WRONG[part](body)
+    assert canonical.encode(body) != canonical.encode(national().to_json())
     with pytest.raises(IntegrityError, match="is signed, yet"):
         open_release(seal(PURPOSE, body, KEY), KEY.public)
 

@@ -27,6 +27,8 @@ from tallyveil_aggregator.service.statistics import Statistics
 from tallyveil_aggregator.service.streams import Streams
 from tallyveil_aggregator.service.surveys import Surveys
 
+PART_BYTES = 256 * 1024
+
 _LOG = Log("aggregator.service")
 
 
@@ -112,11 +114,11 @@ class StatisticsServicer(statistics_pb2_grpc.StatisticsServiceServicer):
 
     def GetRelease(
         self, request: statistics_pb2.GetReleaseRequest, context: grpc.ServicerContext
-    ) -> statistics_pb2.GetReleaseResponse:
-        """One signed release."""
+    ) -> Iterator[statistics_pb2.GetReleaseResponse]:
+        """One signed release, in parts."""
         with answering(context, _LOG):
             document = self._statistics.get(
                 caller_of(context), request.survey_name, request.survey_version, request.round, request.revision
             )
-            return statistics_pb2.GetReleaseResponse(document=document)
-        raise AssertionError("answering ends the call")
+            for start in range(0, len(document), PART_BYTES):
+                yield statistics_pb2.GetReleaseResponse(part=document[start : start + PART_BYTES])

@@ -9,14 +9,12 @@ from __future__ import annotations
 import grpc
 
 from tallyveil.identity import Identity
-from tallyveil.wire.codec import MAX_MESSAGE_BYTES
 from tallyveil_aggregator.service.access import check_reader
 from tallyveil_aggregator.service.refusals import Declined
 from tallyveil_aggregator.store import Store
 from tallyveil_aggregator.store.releases import StoredRelease
 
 MAX_LISTED = 10_000
-_ENVELOPE_BYTES = 1_024
 
 
 class Statistics:
@@ -35,7 +33,7 @@ class Statistics:
         """The signed file of a release; a 0 means the newest there is.
 
         Raises:
-            Declined: There is no such release, or it is too large for a message.
+            Declined: There is no such release.
         """
         with self._store.reading() as transaction:
             check_reader(transaction, caller)
@@ -43,9 +41,4 @@ class Statistics:
             document = None if found is None else transaction.releases.document(found.sequence)
         if document is None:
             raise Declined(grpc.StatusCode.NOT_FOUND, "no such release is published here")
-        if len(document) > MAX_MESSAGE_BYTES - _ENVELOPE_BYTES:
-            raise Declined(
-                grpc.StatusCode.RESOURCE_EXHAUSTED,
-                "the release is larger than a message may be; ask the operator for its file",
-            )
         return document

@@ -105,7 +105,7 @@ def show_standings(rounds: list[RoundStanding], unverified: tuple[str, ...]) -> 
             print(f"Next for {item.item.label}, round {item.window.number}: {item.next_step}")
 
 
-def ledger_json(department: Department) -> Json:
+def ledger_json(department: Department, now: datetime) -> Json:
     """Entries and accounts, for machines."""
     ledger = department.store.ledger()
     return {
@@ -138,13 +138,13 @@ def ledger_json(department: Department) -> Json:
         ],
         "next_round": [
             {"survey": label, "account": account, "charge": charged / NANO}
-            for label, account, charged in _next_charges(department)
+            for label, account, charged in _next_charges(department, now)
         ],
         "head": {"seq": ledger.head.seq, "hash": ledger.head.hash},
     }
 
 
-def show_ledger(department: Department) -> None:
+def show_ledger(department: Department, now: datetime) -> None:
     """Entries and accounts, for people."""
     ledger = department.store.ledger()
     accounts: list[tuple[object, ...]] = []
@@ -162,15 +162,20 @@ def show_ledger(department: Department) -> None:
         print_table(headers, entries, right=("entry", "round", "epsilon", "rows", "charged"))
     else:
         print("Nothing was charged yet.")
-    for label, name, charged in _next_charges(department):
+    for label, name, charged in _next_charges(department, now):
         print(f"The next round of {label} would charge {epsilon_text(charged)} to account '{name}'.")
     print(f"The chain of {ledger.head.seq} entries holds; its last hash is {ledger.head.hash}.")
 
 
-def _next_charges(department: Department) -> list[tuple[str, str, int]]:
-    """For each approved survey the policy still allows: its name, account and nano-epsilon a round."""
+def _next_charges(department: Department, now: datetime) -> list[tuple[str, str, int]]:
+    """For each approved survey with rounds to come that the policy allows: name, account and nano-epsilon a round."""
+    ahead = {
+        standing.item.survey.hash: standing.item
+        for standing in standings(department, now)
+        if standing.state in (RoundState.OPEN, RoundState.LATER)
+    }
     found = list[tuple[str, str, int]]()
-    for item in department.approved():
+    for item in ahead.values():
         try:
             cost = department.cost(item, department.limits(item.survey, None))
         except TallyveilError:

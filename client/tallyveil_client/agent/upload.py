@@ -95,7 +95,7 @@ def announce(endpoint: Endpoint, key: SubmissionKey, surroundings: Surroundings)
                 raise PeerError("the aggregator did not answer what was asked")
             return answer
 
-    return _persistently(attempt, surroundings, _UNCHARGED, "nothing was charged, stored or sent")
+    return _persistently(attempt, surroundings, _UNCHARGED, "nothing was charged, stored or sent", "")
 
 
 def deliver(
@@ -142,7 +142,7 @@ def deliver(
 
     not_done = f"the submission is not complete; {_STORED} and are not charged again"
     try:
-        _persistently(attempt, surroundings, _STORED, not_done)
+        _persistently(attempt, surroundings, _STORED, not_done, "run again, and it goes on where this ended; ")
     except TallyveilError as error:
         if (refusal := refusal_of(error)) is not None:
             store.note_refusal(key.submission_id, refusal.value)
@@ -150,9 +150,17 @@ def deliver(
 
 
 def _persistently(
-    attempt: Callable[[Attempts], _Result], surroundings: Surroundings, safe: str, not_done: str
+    attempt: Callable[[Attempts], _Result], surroundings: Surroundings, safe: str, not_done: str, first: str
 ) -> _Result:
-    """Try until it works, the error is final, or the attempts are used up."""
+    """Try until it works, the error is final, or the attempts are used up.
+
+    Args:
+        attempt: One try; it may say that it got something through.
+        surroundings: See there.
+        safe: What is certain, while there is hope.
+        not_done: What the error that ends it all says was not done.
+        first: What it says to do before anything else, where trying later may help.
+    """
     attempts = Attempts(surroundings.backoff)
     while True:
         try:
@@ -160,20 +168,15 @@ def _persistently(
         except TallyveilError as error:
             wait = attempts.after(error, surroundings.random())
             if wait is None:
-                _restate(error, not_done)
+                error.not_done = not_done
+                if isinstance(error, UnavailableError):
+                    error.next_step = first + error.next_step
                 raise
             surroundings.tell(
                 f"{error.what}; trying again in {wait.seconds:.1f} s "
                 f"(attempt {wait.attempt} of {surroundings.backoff.attempts}); {safe}"
             )
         surroundings.sleep(wait.seconds)
-
-
-def _restate(error: TallyveilError, not_done: str) -> None:
-    """Let the error that ended it all say what it means for the submission."""
-    error.not_done = not_done
-    if isinstance(error, UnavailableError):
-        error.next_step = f"run again later, and it goes on from here; {error.next_step}"
 
 
 class _Stream:

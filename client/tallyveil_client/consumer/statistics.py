@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import builtins
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tallyveil.canonical import MAX_DOCUMENT_BYTES
 from tallyveil.errors import ConfigurationError, PeerError, TallyveilError
 from tallyveil.identity import Role
 from tallyveil.moments import parse_moment
@@ -132,8 +134,8 @@ class Statistics:
         )
         stub = self._stub()
         with calling(self._endpoint, "fetching the release"):
-            response = stub.GetRelease(request, timeout=self._endpoint.timeout_s)
-        release = open_release(response.document, self._trusted)
+            document = _joined(stub.GetRelease(request, timeout=self._endpoint.timeout_s))
+        release = open_release(document, self._trusted)
         _check_asked_for(release, request)
         return release
 
@@ -164,6 +166,20 @@ def _number(value: int | None, what: str) -> int:
     if not 1 <= value < 2**31:
         raise ConfigurationError(f"a {what} is a whole number from 1 on", not_done=_NOT_FETCHED)
     return value
+
+
+def _joined(parts: Iterable[pb.GetReleaseResponse]) -> bytes:
+    """The parts as one file; a server that never ends is cut off."""
+    document = bytearray()
+    for response in parts:
+        document += response.part
+        if len(document) > MAX_DOCUMENT_BYTES:
+            raise PeerError(
+                f"the server's release is longer than {MAX_DOCUMENT_BYTES} bytes",
+                not_done="the release was not used",
+                next_step="ask the aggregator's operator",
+            )
+    return bytes(document)
 
 
 def _check_asked_for(verified: VerifiedRelease, request: pb.GetReleaseRequest) -> None:

@@ -124,9 +124,9 @@ def ledger(config: Config = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
 
     with open_department(config) as department:
         if as_json:
-            console.print_json(ledger_json(department))
+            console.print_json(ledger_json(department, now()))
         else:
-            show_ledger(department)
+            show_ledger(department, now())
 
 
 def _department_name(department: Department) -> str:

@@ -39,10 +39,12 @@ def init(
         ) from None
     for name in names:
         write_file(folder / name, files("tallyveil_client.agent").joinpath("samples", name).read_bytes())
+    pinned = ("ca.pem", "certificate.pem", "private.key", "authority.pub")
+    lacking = [name for name in pinned if not (folder / name).exists()]
     steps = [
         f"edit {folder / 'agent.toml'}: the aggregator's address and the columns of your source",
         f"edit {folder / 'policy.toml'}: what your department allows",
-        f"put ca.pem, certificate.pem, private.key and authority.pub into {folder}",
+        *([f"put {', '.join(lacking)} into {folder}"] if lacking else []),
         f"tallyveil agent approve SURVEY_FILE --config {folder / 'agent.toml'}",
     ]
     if as_json:

@@ -7,7 +7,6 @@ text too, without trailing zeros, so that no digit is lost.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -26,9 +25,6 @@ from tallyveil_client.agent.sources.sql import quoted, quoted_path, relation, se
 _AS_THEY_ARE = frozenset(["int2", "int4", "int8", "float4", "float8", "bool", "text", "varchar", "bpchar", "name"])
 _REFUSED = frozenset({"bytea"})
 _TYPE = b"POSTGRESQL:type"
-
-_STATE = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})\b")
-"""Errors met while reading on carry it in their text alone, at the end."""
 
 _REFUSES = ("PostgreSQL refuses the table or the query", "check their names, and that it is one SELECT, with psql")
 _BY_STATE = {
@@ -70,12 +66,31 @@ class PostgresqlSource:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         check_columns(self.name, self.column_names, columns)
         expressions = [_expression(self.schema.field(column)) for column in columns]
-        return guarded_batches(self._read(expressions), lambda error: _fault(self.name, error))
+        return guarded_batches(self._read(expressions), self._fault)
 
     def _read(self, expressions: list[str]) -> Iterator[pa.RecordBatch]:
         with closing(self.connection.cursor()) as cursor:
             cursor.execute(selection(expressions, self.relation))
             yield from cursor.fetch_record_batch()
+
+    def _fault(self, error: Exception) -> TallyveilError:
+        """What went wrong while reading; such errors carry no SQLSTATE, so the server is asked whether it is there."""
+        if getattr(error, "sqlstate", None) is None and self._answers():
+            return InputError(
+                f"source '{self.name}': PostgreSQL stopped at a record: the table or query cannot be read to its end",
+                not_done=UNSENT,
+                next_step="check the casts and divisions in the query, and that it only reads, with psql",
+            )
+        return _fault(self.name, error)
+
+    def _answers(self) -> bool:
+        try:
+            self.connection.rollback()
+            with closing(self.connection.cursor()) as cursor:
+                cursor.execute("SELECT 1")
+        except adbc_driver_manager.dbapi.Error:
+            return False
+        return True
 
 
 @contextmanager
@@ -138,7 +153,7 @@ def _unreachable(name: str, error: Exception) -> TallyveilError:
 
 def _fault(name: str, error: Exception) -> TallyveilError:
     """What went wrong, by SQLSTATE: the server's messages may quote a cell."""
-    state = str(getattr(error, "sqlstate", None) or "") or next(iter(_STATE.findall(str(error))[-1:]), "")
+    state = str(getattr(error, "sqlstate", None) or "")
     known = _BY_STATE.get(state) or _BY_STATE.get(state[:2])
     code = f"SQLSTATE {state}" if state else type(error).__name__
     if known is None:

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"tallyveil/wire/v1/statistics.proto\x12\x11tallyveil.wire.v1\"\x15\n\x13ListReleasesRequest\"K\n\x14ListReleasesResponse\x12\x33\n\x08releases\x18\x01 \x03(\x0b\x32!.tallyveil.wire.v1.ReleaseSummary\"\x9e\x01\n\x0eReleaseSummary\x12\x13\n\x0bsurvey_name\x18\x01 \x01(\t\x12\x16\n\x0esurvey_version\x18\x02 \x01(\r\x12\x13\n\x0bsurvey_hash\x18\x03 \x01(\x0c\x12\r\n\x05round\x18\x04 \x01(\r\x12\x10\n\x08revision\x18\x05 \x01(\r\x12\x14\n\x0crelease_hash\x18\x06 \x01(\x0c\x12\x13\n\x0breleased_at\x18\x07 \x01(\t\"a\n\x11GetReleaseRequest\x12\x13\n\x0bsurvey_name\x18\x01 \x01(\t\x12\x16\n\x0esurvey_version\x18\x02 \x01(\r\x12\r\n\x05round\x18\x03 \x01(\r\x12\x10\n\x08revision\x18\x04 \x01(\r\"&\n\x12GetReleaseResponse\x12\x10\n\x08\x64ocument\x18\x01 \x01(\x0c\x32\xcf\x01\n\x11StatisticsService\x12_\n\x0cListReleases\x12&.tallyveil.wire.v1.ListReleasesRequest\x1a\'.tallyveil.wire.v1.ListReleasesResponse\x12Y\n\nGetRelease\x12$.tallyveil.wire.v1.GetReleaseRequest\x1a%.tallyveil.wire.v1.GetReleaseResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"tallyveil/wire/v1/statistics.proto\x12\x11tallyveil.wire.v1\"\x15\n\x13ListReleasesRequest\"K\n\x14ListReleasesResponse\x12\x33\n\x08releases\x18\x01 \x03(\x0b\x32!.tallyveil.wire.v1.ReleaseSummary\"\x9e\x01\n\x0eReleaseSummary\x12\x13\n\x0bsurvey_name\x18\x01 \x01(\t\x12\x16\n\x0esurvey_version\x18\x02 \x01(\r\x12\x13\n\x0bsurvey_hash\x18\x03 \x01(\x0c\x12\r\n\x05round\x18\x04 \x01(\r\x12\x10\n\x08revision\x18\x05 \x01(\r\x12\x14\n\x0crelease_hash\x18\x06 \x01(\x0c\x12\x13\n\x0breleased_at\x18\x07 \x01(\t\"a\n\x11GetReleaseRequest\x12\x13\n\x0bsurvey_name\x18\x01 \x01(\t\x12\x16\n\x0esurvey_version\x18\x02 \x01(\r\x12\r\n\x05round\x18\x03 \x01(\r\x12\x10\n\x08revision\x18\x04 \x01(\r\"\"\n\x12GetReleaseResponse\x12\x0c\n\x04part\x18\x01 \x01(\x0c\x32\xd1\x01\n\x11StatisticsService\x12_\n\x0cListReleases\x12&.tallyveil.wire.v1.ListReleasesRequest\x1a\'.tallyveil.wire.v1.ListReleasesResponse\x12[\n\nGetRelease\x12$.tallyveil.wire.v1.GetReleaseRequest\x1a%.tallyveil.wire.v1.GetReleaseResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,7 +40,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETRELEASEREQUEST']._serialized_start=318
   _globals['_GETRELEASEREQUEST']._serialized_end=415
   _globals['_GETRELEASERESPONSE']._serialized_start=417
-  _globals['_GETRELEASERESPONSE']._serialized_end=455
-  _globals['_STATISTICSSERVICE']._serialized_start=458
-  _globals['_STATISTICSSERVICE']._serialized_end=665
+  _globals['_GETRELEASERESPONSE']._serialized_end=451
+  _globals['_STATISTICSSERVICE']._serialized_start=454
+  _globals['_STATISTICSSERVICE']._serialized_end=663
 # @@protoc_insertion_point(module_scope)

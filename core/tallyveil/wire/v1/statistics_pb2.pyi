@@ -128,17 +128,17 @@ Global___GetReleaseRequest: _TypeAlias = GetReleaseRequest  # noqa: Y015
 class GetReleaseResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    DOCUMENT_FIELD_NUMBER: _builtins.int
-    document: _builtins.bytes
-    """The signed release file: canonical JSON."""
+    PART_FIELD_NUMBER: _builtins.int
+    part: _builtins.bytes
+    """The next bytes of the signed release file (canonical JSON); the parts in order are the file."""
     def __init__(
         self,
         *,
-        document: _builtins.bytes = ...,
+        part: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

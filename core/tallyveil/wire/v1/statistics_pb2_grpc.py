@@ -39,7 +39,7 @@ class StatisticsServiceStub:
                 request_serializer=tallyveil_dot_wire_dot_v1_dot_statistics__pb2.ListReleasesRequest.SerializeToString,
                 response_deserializer=tallyveil_dot_wire_dot_v1_dot_statistics__pb2.ListReleasesResponse.FromString,
                 _registered_method=True)
-        self.GetRelease = channel.unary_unary(
+        self.GetRelease = channel.unary_stream(
                 '/tallyveil.wire.v1.StatisticsService/GetRelease',
                 request_serializer=tallyveil_dot_wire_dot_v1_dot_statistics__pb2.GetReleaseRequest.SerializeToString,
                 response_deserializer=tallyveil_dot_wire_dot_v1_dot_statistics__pb2.GetReleaseResponse.FromString,
@@ -57,7 +57,7 @@ class StatisticsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetRelease(self, request, context):
-        """One signed release.
+        """One signed release, in parts: a large domain with many dimension cells makes a document above a message's limit.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -71,7 +71,7 @@ def add_StatisticsServiceServicer_to_server(servicer, server):
                     request_deserializer=tallyveil_dot_wire_dot_v1_dot_statistics__pb2.ListReleasesRequest.FromString,
                     response_serializer=tallyveil_dot_wire_dot_v1_dot_statistics__pb2.ListReleasesResponse.SerializeToString,
             ),
-            'GetRelease': grpc.unary_unary_rpc_method_handler(
+            'GetRelease': grpc.unary_stream_rpc_method_handler(
                     servicer.GetRelease,
                     request_deserializer=tallyveil_dot_wire_dot_v1_dot_statistics__pb2.GetReleaseRequest.FromString,
                     response_serializer=tallyveil_dot_wire_dot_v1_dot_statistics__pb2.GetReleaseResponse.SerializeToString,
@@ -125,7 +125,7 @@ class StatisticsService:
             wait_for_ready=None,
             timeout=None,
             metadata=None):
-        return grpc.experimental.unary_unary(
+        return grpc.experimental.unary_stream(
             request,
             target,
             '/tallyveil.wire.v1.StatisticsService/GetRelease',

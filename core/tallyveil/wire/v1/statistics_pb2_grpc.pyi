@@ -33,16 +33,16 @@ class StatisticsServiceStub:
     def __new__(cls, channel: _aio.Channel) -> StatisticsServiceAsyncStub: ...
     ListReleases: _grpc.UnaryUnaryMultiCallable[_statistics_pb2.ListReleasesRequest, _statistics_pb2.ListReleasesResponse]
     """Releases published here, newest first."""
-    GetRelease: _grpc.UnaryUnaryMultiCallable[_statistics_pb2.GetReleaseRequest, _statistics_pb2.GetReleaseResponse]
-    """One signed release."""
+    GetRelease: _grpc.UnaryStreamMultiCallable[_statistics_pb2.GetReleaseRequest, _statistics_pb2.GetReleaseResponse]
+    """One signed release, in parts: a large domain with many dimension cells makes a document above a message's limit."""
 
 @_typing.type_check_only
 class StatisticsServiceAsyncStub(StatisticsServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListReleases: _aio.UnaryUnaryMultiCallable[_statistics_pb2.ListReleasesRequest, _statistics_pb2.ListReleasesResponse]  # type: ignore[assignment]
     """Releases published here, newest first."""
-    GetRelease: _aio.UnaryUnaryMultiCallable[_statistics_pb2.GetReleaseRequest, _statistics_pb2.GetReleaseResponse]  # type: ignore[assignment]
-    """One signed release."""
+    GetRelease: _aio.UnaryStreamMultiCallable[_statistics_pb2.GetReleaseRequest, _statistics_pb2.GetReleaseResponse]  # type: ignore[assignment]
+    """One signed release, in parts: a large domain with many dimension cells makes a document above a message's limit."""
 
 class StatisticsServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -58,7 +58,7 @@ class StatisticsServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _statistics_pb2.GetReleaseRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_statistics_pb2.GetReleaseResponse, _abc.Awaitable[_statistics_pb2.GetReleaseResponse]]:
-        """One signed release."""
+    ) -> _typing.Union[_abc.Iterator[_statistics_pb2.GetReleaseResponse], _abc.AsyncIterator[_statistics_pb2.GetReleaseResponse]]:
+        """One signed release, in parts: a large domain with many dimension cells makes a document above a message's limit."""
 
 def add_StatisticsServiceServicer_to_server(servicer: StatisticsServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
