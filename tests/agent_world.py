@@ -102,9 +102,9 @@ class MemoryAggregator:
     """Truthful, and without a store: holds one submission and refuses other bytes under a known id."""
 
     key: SubmissionKey | None = None
-    held: dict[bytes, Batch] = field(default_factory=dict)
+    held: dict[bytes, Batch] = field(default_factory=dict[bytes, Batch])
     complete: bool = False
-    seen: dict[bytes, set[bytes]] = field(default_factory=dict)
+    seen: dict[bytes, set[bytes]] = field(default_factory=dict[bytes, set[bytes]])
 
     def answer(self, request: Request) -> Response:
         """What an honest aggregator says."""

@@ -38,10 +38,15 @@ class CuttingProxy:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                server = socket.create_connection(("localhost", self._target))
                 left = [self._budgets.pop(0)] if self._budgets else None
-                for pair in ((client, server), (server, client)):
-                    threading.Thread(target=self._carry, args=(*pair, left), daemon=True).start()
+                threading.Thread(target=self._connect, args=(client, left), daemon=True).start()
+
+    def _connect(self, client: socket.socket, left: list[int] | None) -> None:
+        with client, suppress(OSError), socket.create_connection(("localhost", self._target)) as server:
+            back = threading.Thread(target=self._carry, args=(server, client, left), daemon=True)
+            back.start()
+            self._carry(client, server, left)
+            back.join()
 
     def _carry(self, source: socket.socket, sink: socket.socket, left: list[int] | None) -> None:
         with suppress(OSError):

@@ -95,7 +95,11 @@ class Told:
         self._console.print(f"[green]✓[/green] {what} ({total} processes)")
 
     def show_preview(self, office: Office, preview: Answer) -> None:
-        self._console.print_json(data=preview)
+        heads, shown = int(office.counts.sum()), str(preview["message_bytes"])
+        self._console.print(
+            f"  office '{office.name}', {heads:,} records: one message of {shown} bytes would leave it, a histogram of "
+            "perturbed reports.\n  Nothing was drawn for a real record: the preview's counts come from made-up values."
+        )
 
     def show_outcome(
         self, verified: VerifiedRelease, outcome: Outcome, offices: Sequence[Office], seconds: float, keep: Path | None

@@ -163,6 +163,7 @@ def test_check_counts_here_and_draws_charges_and_sends_nothing(shell: Shell) -> 
     assert found["clear_cells"] == {
         "not_empty": 8,
         "min_clear_cell": 10,
+        "min_clear_cell_reason": "",
         "below_min_clear_cell": 0,
         "below_ten": 0,
         "of_one_record": 0,

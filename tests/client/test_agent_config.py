@@ -91,7 +91,12 @@ def test_defaults_are_the_documented_ones(tmp_path: Path) -> None:
     assert (config.aggregator.timeout_s, config.aggregator.server_name) == (30, None)
     household = config.source("households")
     assert household.csv == CsvConfig("auto", ",", 1, NumberFormat(".", ""))
-    assert (household.missing, household.conditions, household.on_invalid, household.recode) == (("",), (), "refuse", {})
+    assert (household.missing, household.conditions, household.on_invalid, household.recode) == (
+        ("",),
+        (),
+        "refuse",
+        {},
+    )
     assert load(tmp_path, BASE).sources == {}
 
 
@@ -142,9 +147,7 @@ def test_an_unknown_source_is_said_with_those_there_are(tmp_path: Path) -> None:
         (("\n[aggregator]", "\nsources = 5\n[aggregator]"), ("'sources' must be a table",)),
     ],
 )
-def test_faults_of_the_first_tables_are_named(
-    tmp_path: Path, change: tuple[str, str], words: tuple[str, ...]
-) -> None:
+def test_faults_of_the_first_tables_are_named(tmp_path: Path, change: tuple[str, str], words: tuple[str, ...]) -> None:
     refused(tmp_path, BASE.replace(*change), *words)
 
 
@@ -183,7 +186,9 @@ def test_faults_of_a_source_are_named(tmp_path: Path, lines: str, words: tuple[s
 
 def test_a_source_needs_columns(tmp_path: Path) -> None:
     refused(tmp_path, BASE + '[sources.s]\nformat = "csv"\npath = "a"\n', "names no column")
-    refused(tmp_path, BASE + '[sources.s]\nformat = "csv"\npath = "a"\ncolumns.age = 5\n', "[sources.s.columns]", "'age'")
+    refused(
+        tmp_path, BASE + '[sources.s]\nformat = "csv"\npath = "a"\ncolumns.age = 5\n', "[sources.s.columns]", "'age'"
+    )
 
 
 def test_no_fault_shows_the_value_of_a_key(tmp_path: Path) -> None:

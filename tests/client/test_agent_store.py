@@ -123,6 +123,8 @@ def test_a_reserved_identifier_is_given_again_until_the_round_is_stored(store: S
     first = store.reserve(hash_, number, epsilon, new.key.submission_id)
     assert first == new.key
     assert store.reserve(hash_, number, epsilon, token("other")) == first
+    with pytest.raises(InternalError, match="another identifier"):
+        store.commit_round(make_round(seed=1))
     assert stored_in(store) == (0, 0, 0)
     store.commit_round(new)
     with pytest.raises(AlreadyStoredError):

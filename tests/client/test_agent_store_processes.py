@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import multiprocessing.synchronize
 import os
 import shutil
 import subprocess

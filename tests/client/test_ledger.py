@@ -108,20 +108,11 @@ def test_any_changed_bit_of_an_entry_is_noticed(data: st.DataObject) -> None:
         verify_chain(START, chain)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda chain: chain[1:],
-        lambda chain: [chain[0], *chain[2:]],
-        lambda chain: [chain[1], chain[0], *chain[2:]],
-        lambda chain: [*chain, chain[-1]],
-        lambda chain: [chain[0], chain[0], *chain[2:]],
-    ],
-)
-def test_a_missing_moved_or_repeated_entry_is_noticed(damage: object) -> None:
-    assert callable(damage)
+@pytest.mark.parametrize("order", [(1, 2, 3), (0, 2, 3), (1, 0, 2, 3), (0, 1, 2, 3, 3), (0, 0, 2, 3)])
+def test_a_missing_moved_or_repeated_entry_is_noticed(order: tuple[int, ...]) -> None:
+    chain = chain_of(*charges(4))
     with pytest.raises(IntegrityError):
-        verify_chain(START, damage(chain_of(*charges(4))))
+        verify_chain(START, [chain[place] for place in order])
 
 
 def test_entries_of_another_store_do_not_fit() -> None:

@@ -32,7 +32,7 @@ def test_a_wait_is_uniform_below_a_bound_that_doubles_up_to_the_cap(failures: in
 
 def test_attempts_end_and_are_counted_for_people() -> None:
     attempts = Attempts(Backoff(attempts=3))
-    waits = [attempts.after(LOST, 0.5) for _ in range(3)]
+    waits = [attempts.after(LOST, 0.5, answered=False) for _ in range(3)]
     assert [wait.attempt if wait else None for wait in waits] == [2, 3, None]
     assert [wait.seconds if wait else None for wait in waits] == [0.5, 1.0, None]
 
@@ -41,7 +41,7 @@ def test_an_attempt_that_got_something_through_counts_as_the_first_again() -> No
     attempts = Attempts(Backoff(attempts=2))
     for _ in range(20):
         attempts.progressed()
-        wait = attempts.after(LOST, 0.5)
+        wait = attempts.after(LOST, 0.5, answered=False)
         assert wait is not None and wait.attempt == 2
 
 
@@ -49,11 +49,17 @@ def test_an_attempt_that_got_something_through_counts_as_the_first_again() -> No
 def test_a_refusal_is_tried_again_exactly_where_its_code_says_so(refusal: Refusal) -> None:
     kind = RefusedForNow if refusal.retryable else Refused
     error = kind(refusal, not_done="")
-    assert is_retryable(error) is refusal.retryable
+    assert is_retryable(error, answered=False) is refusal.retryable
     assert refusal_of(error) is refusal
-    assert (Attempts(Backoff()).after(error, 0.5) is not None) is refusal.retryable
+    assert (Attempts(Backoff()).after(error, 0.5, answered=True) is not None) is refusal.retryable
 
 
 @pytest.mark.parametrize("kind", [ConfigurationError, IntegrityError, InternalError, PeerError, RefusedError])
 def test_what_trying_again_cannot_change_is_final(kind: type[TallyveilError]) -> None:
-    assert Attempts(Backoff()).after(kind("no"), 0.5) is None
+    assert Attempts(Backoff()).after(kind("no"), 0.5, answered=False) is None
+
+
+def test_a_certificate_that_was_accepted_before_is_tried_again() -> None:
+    """A connection cut in the handshake cannot be told from a refused certificate."""
+    assert is_retryable(ConfigurationError("no"), answered=True)
+    assert not is_retryable(PeerError("no"), answered=True)

@@ -7,6 +7,7 @@ status becomes which error is the transport's; this is the table that follows it
 |---|---|
 | UnavailableError: unreachable, cut, too slow, too busy (UNAVAILABLE, DEADLINE_EXCEEDED …) | again |
 | a refusal whose code is retryable | again |
+| a certificate found wrong after this run was answered (a connection cut in the handshake looks so) | again |
 | any other refusal, wrong configuration, an answer that makes no sense | final |
 | any of them after the last attempt | final |
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tallyveil.errors import TallyveilError, UnavailableError
+from tallyveil.errors import ConfigurationError, TallyveilError, UnavailableError
 from tallyveil.refusal import Refusal
 
 
@@ -62,23 +63,26 @@ class Attempts:
         """The attempt under way got something through."""
         self.failures = 0
 
-    def after(self, error: TallyveilError, random: float) -> Wait | None:
+    def after(self, error: TallyveilError, random: float, *, answered: bool) -> Wait | None:
         """The wait before the next attempt, or None where the error is final or was the last.
 
         Args:
             error: What ended the attempt.
             random: In [0, 1).
+            answered: Whether the aggregator has answered this run before.
         """
         self.failures += 1
-        if not is_retryable(error) or self.failures >= self.backoff.attempts:
+        if not is_retryable(error, answered=answered) or self.failures >= self.backoff.attempts:
             return None
         return Wait(self.backoff.delay_s(self.failures, random), self.failures + 1)
 
 
-def is_retryable(error: TallyveilError) -> bool:
+def is_retryable(error: TallyveilError, *, answered: bool) -> bool:
     """Whether the same bytes may get through later without anybody changing anything."""
     refusal = refusal_of(error)
-    return refusal.retryable if refusal is not None else isinstance(error, UnavailableError)
+    if refusal is not None:
+        return refusal.retryable
+    return isinstance(error, UnavailableError) or (answered and isinstance(error, ConfigurationError))
 
 
 def refusal_of(error: TallyveilError) -> Refusal | None:

@@ -80,103 +80,110 @@ def require_usable(endpoint: Endpoint, now: datetime) -> None:
         raise credentials.unusable(endpoint, found, "nothing was read, charged or sent")
 
 
-def announce(endpoint: Endpoint, key: SubmissionKey, surroundings: Surroundings) -> Opened:
-    """Ask the aggregator whether it would take this submission, before anything is charged.
-
-    Raises:
-        TallyveilError: It refuses, cannot be reached, or makes no sense. Nothing was charged.
-    """
-
-    def attempt(_: Attempts) -> Opened:
-        with _stream(endpoint, "asking whether the round is open", endpoint.timeout_s) as stream:
-            stream.send(key)
-            answer = stream.receive()
-            if not isinstance(answer, Opened):
-                raise PeerError("the aggregator did not answer what was asked")
-            return answer
-
-    return _persistently(attempt, surroundings, _UNCHARGED, "nothing was charged, stored or sent", "")
-
-
-def deliver(
-    endpoint: Endpoint,
-    store: Store,
-    key: SubmissionKey,
-    surroundings: Surroundings,
-    on_held: Callable[[int], None] = lambda batches: None,
-) -> None:
-    """Send a stored submission, as often as it takes, and record which batches the aggregator holds.
+class Courier:
+    """Goes to the aggregator, as often as it takes.
 
     Args:
         endpoint: Where to.
-        store: Holds the batches.
-        key: Which submission.
         surroundings: See there.
-        on_held: Called with the number of batches held.
-
-    Raises:
-        TallyveilError: Refused for good, out of attempts, or an answer that makes no sense. The batches stay stored.
     """
-    outgoing = store.outgoing(key.submission_id)
-    delivery = Delivery(
-        key, [item.batch for item in outgoing], {item.batch.batch_id for item in outgoing if item.acknowledged}
-    )
-    timeout_s = endpoint.timeout_s + sum(len(item.batch.payload) for item in outgoing) / SLOWEST_BYTES_PER_S
 
-    def attempt(attempts: Attempts) -> None:
+    def __init__(self, endpoint: Endpoint, surroundings: Surroundings) -> None:
+        self._endpoint = endpoint
+        self._surroundings = surroundings
+        self._answered = False
+
+    def announce(self, key: SubmissionKey) -> Opened:
+        """Ask the aggregator whether it would take this submission, before anything is charged.
+
+        Raises:
+            TallyveilError: It refuses, cannot be reached, or makes no sense. Nothing was charged.
+        """
+
+        def attempt(_: Attempts) -> Opened:
+            with _stream(self._endpoint, "asking whether the round is open", self._endpoint.timeout_s) as stream:
+                stream.send(key)
+                answer = self._heard(stream.receive())
+                if not isinstance(answer, Opened):
+                    raise PeerError("the aggregator did not answer what was asked")
+                return answer
+
+        return self._persistently(attempt, _UNCHARGED, "nothing was charged, stored or sent", "")
+
+    def deliver(self, store: Store, key: SubmissionKey, on_held: Callable[[int], None] = lambda batches: None) -> None:
+        """Send a stored submission to its end, and record which batches the aggregator holds.
+
+        Args:
+            store: Holds the batches.
+            key: Which submission.
+            on_held: Called with the number of batches held.
+
+        Raises:
+            TallyveilError: Refused for good, out of attempts, or an answer that makes no sense. The batches stay
+                stored.
+        """
+        outgoing = store.outgoing(key.submission_id)
+        delivery = Delivery(
+            key, [item.batch for item in outgoing], {item.batch.batch_id for item in outgoing if item.acknowledged}
+        )
+        timeout_s = self._endpoint.timeout_s
+        timeout_s += sum(len(item.batch.payload) for item in outgoing) / SLOWEST_BYTES_PER_S
+
+        def attempt(attempts: Attempts) -> None:
+            try:
+                with _stream(self._endpoint, "sending the submission", timeout_s) as stream, _marking(store) as note:
+                    step = delivery.connect()
+                    while True:
+                        for request in step.send:
+                            stream.send(request)
+                        if delivery.done:
+                            return
+                        step = delivery.receive(self._heard(stream.receive()))
+                        note(step)
+                        if step.mark:
+                            attempts.progressed()
+                        on_held(delivery.held)
+            finally:
+                delivery.lost()
+
+        not_done = f"the submission is not complete; {_STORED} and are not charged again"
         try:
-            with _stream(endpoint, "sending the submission", timeout_s) as stream, _marking(store) as note:
-                step = delivery.connect()
-                while True:
-                    for request in step.send:
-                        stream.send(request)
-                    if delivery.done:
-                        return
-                    step = delivery.receive(stream.receive())
-                    note(step)
-                    if step.mark:
-                        attempts.progressed()
-                    on_held(delivery.held)
-        finally:
-            delivery.lost()
-
-    not_done = f"the submission is not complete; {_STORED} and are not charged again"
-    try:
-        _persistently(attempt, surroundings, _STORED, not_done, "run again, and it goes on where this ended; ")
-    except TallyveilError as error:
-        if (refusal := refusal_of(error)) is not None:
-            store.note_refusal(key.submission_id, refusal.value)
-        raise
-
-
-def _persistently(
-    attempt: Callable[[Attempts], _Result], surroundings: Surroundings, safe: str, not_done: str, first: str
-) -> _Result:
-    """Try until it works, the error is final, or the attempts are used up.
-
-    Args:
-        attempt: One try; it may say that it got something through.
-        surroundings: See there.
-        safe: What is certain, while there is hope.
-        not_done: What the error that ends it all says was not done.
-        first: What it says to do before anything else, where trying later may help.
-    """
-    attempts = Attempts(surroundings.backoff)
-    while True:
-        try:
-            return attempt(attempts)
+            self._persistently(attempt, _STORED, not_done, "run again, and it goes on where this ended; ")
         except TallyveilError as error:
-            wait = attempts.after(error, surroundings.random())
-            if wait is None:
-                error.not_done = not_done
-                if isinstance(error, UnavailableError):
-                    error.next_step = first + error.next_step
-                raise
-            surroundings.tell(
-                f"{error.what}; trying again in {wait.seconds:.1f} s "
-                f"(attempt {wait.attempt} of {surroundings.backoff.attempts}); {safe}"
-            )
-        surroundings.sleep(wait.seconds)
+            if (refusal := refusal_of(error)) is not None:
+                store.note_refusal(key.submission_id, refusal.value)
+            raise
+
+    def _heard(self, answer: Response) -> Response:
+        self._answered = True
+        return answer
+
+    def _persistently(self, attempt: Callable[[Attempts], _Result], safe: str, not_done: str, first: str) -> _Result:
+        """Try until it works, the error is final, or the attempts are used up.
+
+        Args:
+            attempt: One try; it may say that it got something through.
+            safe: What is certain, while there is hope.
+            not_done: What the error that ends it all says was not done.
+            first: What it says to do before anything else, where trying later may help.
+        """
+        surroundings = self._surroundings
+        attempts = Attempts(surroundings.backoff)
+        while True:
+            try:
+                return attempt(attempts)
+            except TallyveilError as error:
+                wait = attempts.after(error, surroundings.random(), answered=self._answered)
+                if wait is None:
+                    error.not_done = not_done
+                    if isinstance(error, UnavailableError):
+                        error.next_step = first + error.next_step
+                    raise
+                surroundings.tell(
+                    f"{error.what}; trying again in {wait.seconds:.1f} s "
+                    f"(attempt {wait.attempt} of {surroundings.backoff.attempts}); {safe}"
+                )
+            surroundings.sleep(wait.seconds)
 
 
 class _Stream:

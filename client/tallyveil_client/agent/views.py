@@ -80,6 +80,7 @@ class Checked:
             "clear_cells": {
                 "not_empty": len(self.collected.clear_counts),
                 "min_clear_cell": self.limits.min_clear_cell,
+                "min_clear_cell_reason": self.limits.min_clear_cell_reason,
                 "below_min_clear_cell": small,
                 "below_ten": self._below(10),
                 "of_one_record": self._below(2),
@@ -117,6 +118,8 @@ class Checked:
             f"Clear cells (dimension cell × bin) that are not empty: {len(self.collected.clear_counts)}; below the "
             f"policy's {self.limits.min_clear_cell}: {self._small()}; of one record: {self._below(2)}."
         )
+        if self.limits.min_clear_cell_reason:
+            print(f"min_clear_cell is {self.limits.min_clear_cell}: {plain(self.limits.min_clear_cell_reason)}")
         print(cost_text(self.cost))
         if self.problem is None:
             print(f"A run would go ahead: tallyveil agent run {self.item.label}")

@@ -80,16 +80,18 @@ def _aids(department: Department) -> Aids:
     from tallyveil.cli.console import plain, progress
     from tallyveil.randomness import jitter, public_token
     from tallyveil_client.agent.run import Aids
-    from tallyveil_client.agent.upload import Surroundings, announce, deliver, endpoint_of, require_usable
+    from tallyveil_client.agent.upload import Courier, Surroundings, endpoint_of, require_usable
 
     endpoint, store = endpoint_of(department.config.aggregator), department.store
     surroundings = Surroundings(time.sleep, jitter, lambda line: print(plain(line), file=sys.stderr, flush=True))
+
+    courier = Courier(endpoint, surroundings)
 
     def ready() -> None:
         require_usable(endpoint, now())
 
     def ask(key: SubmissionKey) -> bool:
-        return bool(announce(endpoint, key, surroundings).held)
+        return bool(courier.announce(key).held)
 
     def send(key: SubmissionKey) -> None:
         total, done = len(store.outgoing(key.submission_id)), 0
@@ -100,6 +102,6 @@ def _aids(department: Department) -> Aids:
                 advance(held - done)
                 done = held
 
-            deliver(endpoint, store, key, surroundings, show)
+            courier.deliver(store, key, show)
 
     return Aids(now, public_token, None, ready, reading, ask, send)

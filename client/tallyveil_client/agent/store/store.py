@@ -141,6 +141,11 @@ class Store:
         with self._database.writing() as connection:
             ledger = self._ledger(connection, self._read_mark())
             self._refuse_stored(connection, ledger, key.survey_hash, key.round)
+            announced = connection.execute(
+                "SELECT submission_id FROM intents WHERE survey_hash = ? AND round = ?", (key.survey_hash, key.round)
+            ).fetchone()
+            if announced is not None and bytes(announced[0]) != key.submission_id:
+                raise InternalError("another identifier was announced", not_done="nothing was charged or stored")
             entry = ledger.next_entry(charge, new.total)
             connection.execute(
                 "INSERT INTO ledger VALUES (?, ?, ?, ?)", (entry.seq, entry.previous, entry.content, entry.hash)
