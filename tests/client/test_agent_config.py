@@ -19,7 +19,7 @@ BASE = """
 [aggregator]
 address = "localhost:8443"
 ca = "ca.pem"
-certificate = "agent.pem"
+certificate = "certificate.pem"
 private_key = "keys/agent.key"
 [authority]
 public_key = "/etc/authority.pub"
@@ -51,7 +51,7 @@ def refused(folder: Path, text: str, *words: str) -> None:
 
 def test_the_sample_is_read_with_every_key(tmp_path: Path) -> None:
     config = load(tmp_path, (DEPLOY / "agent.toml").read_text("utf-8"))
-    assert config.aggregator.address == "aggregator.example.org:8443"
+    assert config.aggregator.address == "aggregator.example.org:7443"
     assert config.source("households") == SourceConfig(
         name="households",
         format="csv",
@@ -81,7 +81,7 @@ def test_the_keys_the_sample_comments_out_are_keys(tmp_path: Path) -> None:
 
 def test_paths_start_from_the_files_folder(tmp_path: Path) -> None:
     config = load(tmp_path, BASE + SOURCE)
-    assert config.aggregator.private_key == tmp_path / "keys" / "agent.key"
+    assert config.aggregator.private_key == tmp_path / "keys" / "private.key"
     assert config.authority_key == Path("/etc/authority.pub")
     assert config.source("households").path == tmp_path / "data.csv"
 
