@@ -19,7 +19,7 @@ BASE = """
 [aggregator]
 address = "localhost:8443"
 ca = "ca.pem"
-certificate = "certificate.pem"
+certificate = "agent.pem"
 private_key = "keys/agent.key"
 [authority]
 public_key = "/etc/authority.pub"
@@ -81,7 +81,7 @@ def test_the_keys_the_sample_comments_out_are_keys(tmp_path: Path) -> None:
 
 def test_paths_start_from_the_files_folder(tmp_path: Path) -> None:
     config = load(tmp_path, BASE + SOURCE)
-    assert config.aggregator.private_key == tmp_path / "keys" / "private.key"
+    assert config.aggregator.private_key == tmp_path / "keys" / "agent.key"
     assert config.authority_key == Path("/etc/authority.pub")
     assert config.source("households").path == tmp_path / "data.csv"
 
