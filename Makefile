@@ -28,10 +28,10 @@ demo: $(STAMP) ## run the whole system on this machine with real data
 	@$(BIN)/tallyveil demo
 
 test: $(STAMP) ## run the tests, save the nightly ones
-	@$(BIN)/pytest -n auto -m "not nightly"
+	@$(BIN)/pytest -n auto --dist loadgroup -m "not nightly"
 
 nightly: $(STAMP) ## run all the tests
-	@$(BIN)/pytest -n auto
+	@$(BIN)/pytest -n auto --dist loadgroup
 
 lint: $(STAMP) ## check style, formatting, the import rules and the .proto files
 	@$(BIN)/ruff check .

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -25,6 +26,6 @@ def test_a_benchmark_prints_its_figures(arguments: tuple[str, ...], part: str, k
         done = subprocess.run(
             [COMMAND, "bench", *arguments, *flags], capture_output=True, text=True, timeout=240, check=True
         )
-    figures = json.loads(done.stdout)[part]
-    for row in figures if isinstance(figures, list) else [figures]:
-        assert row[key] > 0
+    figures = cast(object, json.loads(done.stdout)[part])
+    rows = cast(list[dict[str, float]], figures if isinstance(figures, list) else [figures])
+    assert rows and all(row[key] > 0 for row in rows)

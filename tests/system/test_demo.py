@@ -18,6 +18,7 @@ from tallyveil_demo.chart import Bar, draw_chart
 from tallyveil_demo.offices import load_offices
 from tallyveil_demo.outcome import clear_counts, mape, national_truth, simulated_grr_mape
 
+pytestmark = pytest.mark.xdist_group("demo")  # one process runs the demo once for all of these
 VERIFIER = Path(__file__).parents[1] / "verify_release.py"
 COMMAND = str(Path(sys.executable).with_name("tallyveil"))
 
