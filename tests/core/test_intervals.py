@@ -201,6 +201,30 @@ def test_intervals_of_sums_over_different_epsilons_cover_large_counts(
     assert float(laws[0] @ (off <= reach) @ laws[1]) >= 0.945
 
 
+def test_bounds_of_the_normal_law_leave_the_tails_they_should() -> None:
+    """Without the continuity correction they would leave 0.0231 and 0.0274."""
+    weights, records = response_weights(2, to_nano(0.2)), 809
+    assert is_nearly_normal(records, weights)
+    for count in (400, 500):
+        support = round(count * float(weights.p) + (records - count) * float(weights.q))
+        low, high = count_interval(support, records, weights, LEVEL)
+        assert 0 < low < high < records
+        for bound, sign in ((low, 1), (high, -1)):
+            supports, law = wide_law(records, bound, weights)
+            beyond = float(law[sign * supports >= sign * support].sum())
+            assert beyond == pytest.approx(0.025, abs=0.0005)
+
+
+def test_the_joint_interval_of_few_records_shares_its_level_among_the_parts() -> None:
+    every = [create("grr", domain_size=4, epsilon=epsilon) for epsilon in (2.0, 1.0, 0.5)]
+    records, supports = (30, 20, 0), (11, 9, 0)
+    shares = [
+        count_interval(support, n, mechanism.blocks.weights[0], 1 - 0.05 / 2)
+        for mechanism, n, support in zip(every[:2], records, supports, strict=False)
+    ]
+    assert interval_of(every, records, supports) == (sum(low for low, _ in shares), sum(high for _, high in shares))
+
+
 def test_the_joint_interval_of_many_records_is_the_normal_one() -> None:
     one, two = (create("grr", domain_size=4, epsilon=epsilon) for epsilon in (2.0, 1.0))
     total = one.estimate(Tally.of([900, 700, 800, 900])) + two.estimate(Tally.of([600, 500, 700, 900]))
