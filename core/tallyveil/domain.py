@@ -209,9 +209,9 @@ def parse_domain(text: str) -> Domain:
         return Intervals(tuple(edge.strip() for edge in body[1:-1].split(",")))
     low, dots, rest = body.partition("..")
     if dots:
-        high, _, step = rest.partition(":")
+        high, colon, step = rest.partition(":")
         try:
-            return Integers(int(low), int(high), int(step) if step else 1)
+            return Integers(int(low), int(high), int(step) if colon else 1)
         except ValueError:
             raise ConfigurationError(
                 "a range domain is written LOW..HIGH or LOW..HIGH:STEP with whole numbers",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import weakref
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -40,8 +41,12 @@ class Keystream:
     """
 
     def __init__(self) -> None:
-        self._owner = -1
         self._cipher: CipherContext | None = None
+        _streams.add(self)
+
+    def forget(self) -> None:
+        """Draw a new key before the next word."""
+        self._cipher = None
 
     def words(self, count: int, bits: WordBits) -> Words:
         nbytes = count * bits // 8
@@ -50,14 +55,24 @@ class Keystream:
         return np.frombuffer(stream, dtype=f"u{bits // 8}")
 
     def _current(self) -> CipherContext:
-        if self._cipher is None or self._owner != os.getpid():
+        if self._cipher is None:
             self._cipher = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(os.urandom(16))).encryptor()
-            self._owner = os.getpid()
         return self._cipher
 
     def __reduce__(self) -> str | tuple[type[Keystream], tuple[()]]:
         """A pickled copy starts a stream of its own, so that two processes never share coins."""
         return (Keystream, ())
+
+
+_streams: weakref.WeakSet[Keystream] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for stream in _streams:
+        stream.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)  # not by process id, which a child in another namespace may share
 
 
 def public_token(nbytes: int = 16) -> bytes:

@@ -274,6 +274,9 @@ def test_tallies_and_estimates_of_another_domain_are_refused() -> None:
         _ = Tally.of([1, 2]) + Tally.of([1, 2, 3])
     with pytest.raises(PeerError):
         create("grr", domain_size=3, epsilon=1.0).estimate(Tally.of([1, 2]))
+    small, large = (create("grr", domain_size=size, epsilon=1.0).estimate(Tally.of([1] * size)) for size in (2, 3))
+    with pytest.raises(PeerError):
+        _ = small + large
 
 
 def test_matrices_of_a_huge_domain_are_refused_not_begun() -> None:

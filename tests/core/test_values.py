@@ -167,7 +167,9 @@ def test_a_domain_is_read_as_typed(text: str, domain: Domain) -> None:
     assert parse_domain(text) == domain
 
 
-@pytest.mark.parametrize("text", ["", "15", "15..", "..99", "1.5..2.5", "15..99:x", "[1]", "[]", "a,,b", "a,a"])
+@pytest.mark.parametrize(
+    "text", ["", "15", "15..", "..99", "1.5..2.5", "15..99:", "15..99:x", "[1]", "[]", "a,,b", "a,a"]
+)
 def test_a_domain_that_cannot_be_read_is_refused(text: str) -> None:
     with pytest.raises(ConfigurationError):
         parse_domain(text)

@@ -78,6 +78,8 @@ class Estimate:
         return array[:, 0], array[:, 1]
 
     def __add__(self, other: Estimate) -> Estimate:
+        if len(self.exact) != len(other.exact):
+            raise PeerError("estimates of different domains do not add up", not_done="they were not added")
         return Estimate(self.parts + other.parts)
 
 
