@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -47,8 +48,7 @@ def survey(
         epsilon_floor=to_nano(epsilon),
         dimensions=tuple(Dimension(name, Categories(tuple(values))) for name, values in (dimensions or {}).items()),
         rounds=tuple(
-            Round(number, opens, closes)
-            for number, (opens, closes) in enumerate(zip(starts, starts[1:], strict=False), 1)
+            Round(number, opens, closes) for number, (opens, closes) in enumerate(itertools.pairwise(starts), 1)
         ),
         minimums=Minimums(bin_values=bin_values),
         quota=10**9,

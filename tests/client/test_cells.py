@@ -29,8 +29,26 @@ def outcome(domain: Domain, text: str | None, rules: CellRules | None = None) ->
 
 
 @pytest.mark.parametrize(
-    "text", ["43", "+43", "043", "43.0", "43.000", " 43 ", "\t43\r\n", "４３", "4３", "\u300043\u3000", "43\u200b"]
-    + ["\ufeff43", "\u00a043", "\u202d43\u202c", "４３．０", "𝟒𝟑", "0" * 5000 + "43"],
+    "text",
+    [
+        "43",
+        "+43",
+        "043",
+        "43.0",
+        "43.000",
+        " 43 ",
+        "\t43\r\n",
+        "４３",
+        "4３",
+        "\u300043\u3000",
+        "43\u200b",
+        "\ufeff43",
+        "\xa043",
+        "\u202d43\u202c",
+        "４３．０",
+        "𝟒𝟑",
+        "0" * 5000 + "43",
+    ],
 )
 def test_a_whole_number_is_read_however_it_is_written(text: str) -> None:
     assert outcome(AGES, text) == "43"
@@ -51,10 +69,31 @@ def test_a_whole_number_is_read_however_it_is_written(text: str) -> None:
         ("43.0000001", Reason.NOT_WHOLE),
         ("43\0", Reason.UNREADABLE),
         (UNREADABLE, Reason.UNREADABLE),
-        *[(text, Reason.NOT_A_NUMBER) for text in "1_000 1,000 4e1 4E1 0x2B inf -inf NaN 43. .5 + - 4-3 4.3.0".split()],
+        *[
+            (text, Reason.NOT_A_NUMBER)
+            for text in [
+                "1_000",
+                "1,000",
+                "4e1",
+                "4E1",
+                "0x2B",
+                "inf",
+                "-inf",
+                "NaN",
+                "43.",
+                ".5",
+                "+",
+                "-",
+                "4-3",
+                "4.3.0",
+            ]
+        ],
         *[(text, Reason.NOT_A_NUMBER) for text in ["4 3", "٤٣", "四十三", "43岁", "true", "True", "--43", "'43"]],
         *[(text, Reason.NOT_A_NUMBER) for text in ["4³", "4₃", "④3", "㊸", "⒋", "½", "1⁄2", "−43", "=42+1", "\ud800"]],
-        *[(text, Reason.TOP_CODED) for text in ["80+", "80 +", "≥80", ">= 80", "<1", "80岁以上", "85歲以上", "80及以上"]],
+        *[
+            (text, Reason.TOP_CODED)
+            for text in ["80+", "80 +", "≥80", ">= 80", "<1", "80岁以上", "85歲以上", "80及以上"]
+        ],
         *[(text, Reason.TOP_CODED) for text in ["90 and over", "90 years or older", "90 i més", "100s", "未满1岁"]],
         *[(text, Reason.TOP_CODED) for text in ["under 5", "Over 90", "８０＋", "80岁以下"]],
     ],
@@ -64,7 +103,8 @@ def test_anything_else_is_rejected_with_its_reason(text: str | None, reason: Rea
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("-10", "-10"), ("-0", "0"), ("5.0", "5"), ("3", Reason.OFF_GRID), ("25", Reason.OUT_OF_DOMAIN)]
+    ("text", "expected"),
+    [("-10", "-10"), ("-0", "0"), ("5.0", "5"), ("3", Reason.OFF_GRID), ("25", Reason.OUT_OF_DOMAIN)],
 )
 def test_a_grid_has_its_own_reason(text: str, expected: str | Reason) -> None:
     assert outcome(STEPS, text) == expected

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from inputs import survey
 
+from inputs import survey
 from tallyveil.binning import Binning
 from tallyveil.domain import Categories, Integers
 from tallyveil.epsilon import to_nano
@@ -113,7 +113,9 @@ def test_the_proposed_table_would_have_been_let_through(bins: int, records: list
         found = re.search(r"coarser table: (?:(\d+) bins? ?)?(?:without dimensions?( \w+)?)?", str(error))
         assert found is not None
         dropped = found.group(0).rpartition("without ")[2] if "without" in found.group(0) else ""
-        cells = {"": [0, 1, 2, 3], "dimension sex": [0, 1, 0, 1], "dimension region": [0, 0, 1, 1]}.get(dropped, [0] * 4)
+        cells = {"": [0, 1, 2, 3], "dimension sex": [0, 1, 0, 1], "dimension region": [0, 0, 1, 1]}.get(
+            dropped, [0] * 4
+        )
         coarser = counts(int(found.group(1) or bins), cells)
         assert min(coarser.values()) >= 10
         assert sum(coarser.values()) == len(records) == int(np.sum(list(coarser.values())))

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from inputs import chain, read, reasons, source, survey
 
+from inputs import chain, read, reasons, source, survey
 from tallyveil.errors import ConfigurationError, InputError
 from tallyveil_client.agent.cells import Reason
 from tallyveil_client.agent.encode import Encoder
@@ -31,7 +31,11 @@ def test_values_and_cells_are_indices_of_the_survey() -> None:
     encoded = encoder.encode(batch((15, "Female", "CAR", 1), (98, "Male", "ARMM", 1), (43, " Male", "CAR", 1)))
     assert encoder.columns == ("Age", "Sex", "Region")
     assert encoded.values.tolist() == [0, 83, 28]
-    assert [TABLE.cells[cell] for cell in encoded.cells.tolist()] == [("Female", "CAR"), ("Male", "ARMM"), ("Male", "CAR")]
+    assert [TABLE.cells[cell] for cell in encoded.cells.tolist()] == [
+        ("Female", "CAR"),
+        ("Male", "ARMM"),
+        ("Male", "CAR"),
+    ]
     assert (encoded.read, encoded.filtered, encoded.rejected) == (3, 0, reasons())
 
 
@@ -88,11 +92,12 @@ def canary_file(folder: Path) -> Path:
 def test_nothing_shows_a_value(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     config = source(canary_file(tmp_path), COLUMNS, where="income > 1")
     shown: list[str] = []
+    progress: list[Progress] = []
     with caplog.at_level(logging.DEBUG):
         summary = Summary()
-        for encoded in scan(config, TABLE, lambda progress: shown.append(repr(progress))):
+        for encoded in scan(config, TABLE, progress.append):
             summary.add(encoded)
-            shown += [repr(encoded), str(encoded), repr(summary), repr(Encoder(TABLE, config))]
+            shown += [repr(progress), repr(encoded), str(encoded), repr(summary), repr(Encoder(TABLE, config))]
         with pytest.raises(InputError) as caught:
             refuse_rejected(config, summary)
     text = chain(caught.value) + "".join(shown) + caplog.text
@@ -119,7 +124,7 @@ def test_progress_reaches_the_end(tmp_path: Path) -> None:
 
 
 def test_an_unknown_column_is_refused_with_those_there_are_and_the_closest(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="'Age', 'Sex', 'Region'.*did you mean 'Region'"):
+    with pytest.raises(ConfigurationError, match=r"'Age', 'Sex', 'Region'.*did you mean 'Region'"):
         read(source(canary_file(tmp_path), {**COLUMNS, "region": "Regions"}), TABLE)
 
 

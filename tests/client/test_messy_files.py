@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from inputs import AGES, MESSY, read, reasons, source, survey
 
+from inputs import AGES, MESSY, read, reasons, source, survey
 from tallyveil.domain import Categories, Integers
 from tallyveil.errors import ConfigurationError, InputError
 from tallyveil_client.agent.cell_text import NumberFormat

@@ -1,20 +1,22 @@
+# pyright: standard
 """CSV files: encodings, names, quotation marks, ragged and blank lines."""
 
 from __future__ import annotations
 
 import csv
 import io
+import itertools
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from inputs import chain, read, reasons, source
 
+from inputs import chain, read, reasons, source
 from tallyveil.errors import ConfigurationError, InputError, TallyveilError
 from tallyveil_client.agent.config import CsvConfig
-from tallyveil_client.agent.sources import open_source
 from tallyveil_client.agent.sources import csv as csv_source
+from tallyveil_client.agent.sources import open_source
 from tallyveil_client.agent.sources.csv_quotes import QuoteCheck
 
 CANARY = "Zykaria731992"
@@ -79,7 +81,7 @@ def test_bytes_that_fit_no_encoding_are_refused_by_position(tmp_path: Path) -> N
 @pytest.mark.parametrize("encoding", ["utf-8", "gb18030"])
 @pytest.mark.parametrize("place", [0, (1 << 20) - 1, 1 << 20, (2 << 20) - 2, 3 << 20])
 def test_a_bad_byte_is_found_wherever_it_is(tmp_path: Path, encoding: str, place: int) -> None:
-    head = "age,name\n43,".encode()
+    head = b"age,name\n43,"
     body = "吉".encode(encoding)
     filling = (body + b"x\n43,") * (place // (len(body) + 5) + 1)
     filling = filling[: place // (len(body) + 5) * (len(body) + 5)]
@@ -204,7 +206,9 @@ def parsed(text: str, name: str = "x") -> list[list[str]] | None:
 
 
 @given(table=TABLES, pieces=st.lists(st.integers(0, 40), max_size=6))
-def test_quotation_marks_as_the_csv_module_writes_them_always_fit(table: list[tuple[str, str]], pieces: list[int]) -> None:
+def test_quotation_marks_as_the_csv_module_writes_them_always_fit(
+    table: list[tuple[str, str]], pieces: list[int]
+) -> None:
     text = io.StringIO(newline="")
     csv.writer(text).writerows(table)
     feed(text.getvalue(), pieces)
@@ -225,7 +229,7 @@ def feed(text: str, pieces: list[int]) -> None:
     """Give a text to a check in pieces that end at these positions."""
     check = QuoteCheck("s", ",", 0)
     ends = sorted({min(end, len(text)) for end in pieces} | {0, len(text)})
-    for start, end in zip(ends, ends[1:], strict=False):
+    for start, end in itertools.pairwise(ends):
         check.feed(text[start:end].encode())
     check.finish()
 

@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from inputs import chain, read, reasons, source
 
+from inputs import chain, read, reasons, source
 from tallyveil.errors import ConfigurationError, InputError
 from tallyveil_client.agent.sources import open_source
 
 CANARY = "Zykaria731992"
 
 
-def write(folder: Path, table: pa.Table, **options: object) -> Path:
+def write(folder: Path, table: pa.Table, **options: Any) -> Path:
     pq.write_table(table, folder / "a.parquet", **options)
     return folder / "a.parquet"
 
@@ -45,7 +46,7 @@ def test_large_row_groups_come_in_pieces_and_small_ones_whole(tmp_path: Path) ->
     ids=["struct", "list", "binary", "duration"],
 )
 def test_columns_without_numbers_or_text_are_refused_only_where_they_are_needed(
-    tmp_path: Path, column: pa.Array
+    tmp_path: Path, column: pa.Array[Any]
 ) -> None:
     path = write(tmp_path, pa.table({"odd": column, "age": [43]}))
     assert read(source(path))[1] == ["43"]

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
+
 from inputs import chain, read, reasons, source, survey
 from postgres import connect
-
 from tallyveil.domain import Categories, Intervals
 from tallyveil.errors import ConfigurationError, InputError, TallyveilError, UnavailableError
 from tallyveil_client.agent.config import SourceConfig
@@ -39,7 +39,8 @@ def test_types_mean_the_same_as_text(postgres_database: str, postgres_execute: E
         postgres_database,
         "CREATE TYPE band AS ENUM ('43', '80+')",
         """CREATE TABLE t(small int2, normal int4, big int8, exact numeric, scaled numeric(10, 2), single float4,
-           double float8, words text, padded char(6), limited varchar(9), flag bool, day date, price money, odd band)""",
+           double float8, words text, padded char(6), limited varchar(9), flag bool, day date, price money,
+           odd band)""",
         """INSERT INTO t VALUES (43, 43, 43, 43.00, 43, 43, 43, ' 43', '43', '43.0', true, '2015-01-31', 43, '43'),
            (NULL, NULL, NULL, 'NaN', 43.5, 'Infinity', 43.5, '80+', NULL, '', NULL, NULL, NULL, '80+')""",
     )
@@ -107,7 +108,10 @@ def test_schemas_and_odd_names_are_quoted(postgres_database: str, postgres_execu
 
 def test_a_query_is_a_table(postgres_database: str, postgres_execute: Execute, at: At) -> None:
     postgres_execute(postgres_database, "CREATE TABLE t(born int, x int)", "INSERT INTO t VALUES (1983, 1), (1990, 2)")
-    for query in ("select 2026 - born as age from t -- all", "with r as (select * from t) select 2026 - born age from r;"):
+    for query in (
+        "select 2026 - born as age from t -- all",
+        "with r as (select * from t) select 2026 - born age from r;",
+    ):
         summary, values, _ = read(at(query=query))
         assert (sorted(values), summary.read) == (["36", "43"], 2)
 
@@ -150,7 +154,9 @@ def test_a_cast_that_fails_on_a_cell_does_not_show_it(
 
 
 def test_all_records_are_of_one_moment(postgres_database: str, postgres_execute: Execute, at: At) -> None:
-    postgres_execute(postgres_database, "CREATE TABLE t(age int)", "INSERT INTO t SELECT 43 FROM generate_series(1, 10)")
+    postgres_execute(
+        postgres_database, "CREATE TABLE t(age int)", "INSERT INTO t SELECT 43 FROM generate_series(1, 10)"
+    )
     with open_source(at(table="t")) as opened:
         assert opened.total_rows == 10
         postgres_execute(postgres_database, "DELETE FROM t")

@@ -14,15 +14,48 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from inputs import read, source, survey
 from postgres import connect
-
 from tallyveil.domain import Categories, Domain, Integers, Intervals
 from tallyveil_client.agent.cells import Reason
 from tallyveil_client.agent.config import SourceConfig
 
-WORDS = ["43", " 43 ", "４３", "43.0", "043", "+43", "43.5", "4e1", "80+", "≥80", "90 and over", "1_000", "1,000", "-5"]
-WORDS += ["150", "NA", "-9", "", None, "不详", "nan", "inf", "4³", "٤٣", "43岁", "43\u200b", "  ", "98", "99", "14", "15"]
+WORDS: list[str | None] = [
+    "43",
+    " 43 ",
+    "４３",
+    "43.0",
+    "043",
+    "+43",
+    "43.5",
+    "4e1",
+    "80+",
+    "≥80",
+    "90 and over",
+    "1_000",
+    "1,000",
+    "-5",
+]
+WORDS += [
+    "150",
+    "NA",
+    "-9",
+    "",
+    None,
+    "不详",
+    "nan",
+    "inf",
+    "4³",
+    "٤٣",
+    "43岁",
+    "43\u200b",
+    "  ",
+    "98",
+    "99",
+    "14",
+    "15",
+]
 SIZE = 500
 TABLE: dict[str, list[Any]] = {
     "word": [WORDS[row % len(WORDS)] for row in range(SIZE)],

@@ -151,8 +151,13 @@ def check_survey(policy: Policy, survey: Survey, epsilon_nano: NanoEpsilon, sour
     limits = policy.collection_for(survey, source)
     account = policy.account(limits.account)
     kind = guarantee_kind(survey)
-    permitted = ", ".join(epsilon_text(nano) for nano in survey.epsilons)
-    _allow(epsilon_nano in survey.epsilons, "the survey's permitted epsilon", permitted, epsilon_text(epsilon_nano))
+    if epsilon_nano not in survey.epsilons:
+        permitted = ", ".join(epsilon_text(nano) for nano in survey.epsilons)
+        raise PolicyError(
+            f"the survey permits epsilon {permitted}, not {epsilon_text(epsilon_nano)}",
+            not_done="nothing was read, charged or sent",
+            next_step="choose one of the survey's values",
+        )
     _allow(kind in limits.guarantees, "guarantees", ", ".join(map(repr, limits.guarantees)), repr(kind))
     _allow(
         epsilon_nano <= limits.max_epsilon,
