@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallyveil.batch import Batch, BatchReference, Manifest, SubmissionKey, decode_counts, expected_digest
+from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import PeerError
 from tallyveil.identity import Role
+from tallyveil.mechanisms import Tally, for_survey
 from tallyveil.refusal import Refusal
 from tallyveil.survey import Round, Survey
 
@@ -165,7 +167,7 @@ def take_batch(
         return Refusal.UNKNOWN_CELL
     if holdings.same_cell:
         return Refusal.REPEATED_CELL
-    counts = _counts(batch, survey.domain.size)
+    counts = _counts(batch, survey, held.key.epsilon)
     if counts is None:
         return Refusal.IMPOSSIBLE_TALLY
     if holdings.records + batch.records > survey.quota:
@@ -201,10 +203,11 @@ def _closed(survey: Survey, state: RoundState, now: datetime) -> Refusal | None:
     return Refusal.ROUND_NOT_OPEN_YET if now < state.window.opens else None
 
 
-def _counts(batch: Batch, values: int) -> NDArray[np.int64] | None:
-    """The histogram, or None where `records` reports of `values` values cannot have made it."""
+def _counts(batch: Batch, survey: Survey, epsilon: NanoEpsilon) -> NDArray[np.int64] | None:
+    """The support counts, or None where so many reports of the survey's mechanism cannot have made them."""
     try:
-        counts = decode_counts(batch.payload, values)
+        counts = decode_counts(batch.payload, survey.domain.size)
+        for_survey(survey, epsilon).law.check(Tally(batch.records, counts))
     except PeerError:
         return None
-    return counts if int(counts.sum()) == batch.records else None
+    return counts

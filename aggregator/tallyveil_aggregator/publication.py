@@ -6,18 +6,17 @@ since that may take a while; then one transaction looks whether anything has cha
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tallyveil import canonical
 from tallyveil.batch import MAX_RECORDS
 from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import InternalError
+from tallyveil.mechanisms import Tally
 from tallyveil.moments import moment_text
 from tallyveil.release import Participant, Release, VerifiedRelease, open_release, sign_release
 from tallyveil.signing import SigningKey
@@ -60,7 +59,9 @@ class Material:
         """Digest of what the numbers follow from: equal for two revisions that would say the same."""
         body = {
             "participants": [[item.department, item.epsilon] for item in self.participants],
-            "pools": [[pool.epsilon, pool.cell, pool.departments, list(pool.support)] for pool in self.pools],
+            "pools": [
+                [pool.epsilon, pool.cell, pool.departments, pool.records, list(pool.support)] for pool in self.pools
+            ],
         }
         return canonical.digest("release-content", canonical.encode(body))
 
@@ -155,20 +156,20 @@ def _check_closed(transaction: Transaction, survey: Survey, round_number: int, n
 
 
 def _pools(transaction: Transaction, submissions: list[tuple[int, NanoEpsilon]]) -> tuple[Pool, ...]:
-    counts: dict[tuple[NanoEpsilon, int], NDArray[np.int64]] = {}
-    holders: dict[tuple[NanoEpsilon, int], int] = {}
-    records = 0
+    tallies: dict[tuple[NanoEpsilon, int], Tally] = {}
+    holders = Counter[tuple[NanoEpsilon, int]]()
+    largest = 0
     for number, epsilon in submissions:
-        for cell, stratum in transaction.batches.strata(number):
-            records += int(stratum.sum())
-            if records > MAX_RECORDS:  # below it, no sum of counts can overflow
+        for cell, tally in transaction.batches.strata(number):
+            largest += max(tally.records, int(tally.counts.sum()))
+            if largest > MAX_RECORDS:  # below it, no sum of counts can overflow
                 raise PublicationError(
                     f"the round holds more than {MAX_RECORDS} records", "look for a department that sent nonsense"
                 )
-            stratum_of = (epsilon, cell)
-            counts[stratum_of] = counts[stratum_of] + stratum if stratum_of in counts else stratum
-            holders[stratum_of] = holders.get(stratum_of, 0) + 1
+            stratum = (epsilon, cell)
+            tallies[stratum] = tallies[stratum] + tally if stratum in tallies else tally
+            holders[stratum] += 1
     return tuple(
-        Pool(epsilon, cell, holders[epsilon, cell], tuple(counts[epsilon, cell].tolist()))
-        for epsilon, cell in sorted(counts)
+        Pool(epsilon, cell, holders[epsilon, cell], tally.records, tuple(tally.counts.tolist()))
+        for (epsilon, cell), tally in sorted(tallies.items(), key=lambda item: item[0])
     )

@@ -81,9 +81,12 @@ class Manifest:
     records: int
 
 
-def make_batch(key: SubmissionKey, batch_id: bytes, nonce: bytes, cell: int, counts: NDArray[np.int64]) -> Batch:
-    """The batch of a cell's support counts, shape (K,)."""
-    payload, records = encode_counts(counts), int(counts.sum())
+def make_batch(
+    key: SubmissionKey, batch_id: bytes, nonce: bytes, cell: int, counts: NDArray[np.int64], records: int | None = None
+) -> Batch:
+    """The batch of a cell's support counts, shape (K,), of so many records; of as many as the counts' sum without."""
+    payload = encode_counts(counts)
+    records = int(counts.sum()) if records is None else records
     return Batch(batch_id, nonce, cell, records, payload, batch_digest(key, batch_id, nonce, cell, records, payload))
 
 

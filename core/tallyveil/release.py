@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from tallyveil import __version__, canonical
+from tallyveil.batch import MAX_RECORDS
 from tallyveil.canonical import Json
 from tallyveil.epsilon import NanoEpsilon, checked_nano
 from tallyveil.errors import ConfigurationError, IntegrityError, TallyveilError
@@ -23,7 +24,7 @@ from tallyveil.mechanisms import for_survey
 from tallyveil.moments import moment_text, parse_moment
 from tallyveil.signing import SigningKey, VerifyingKey, seal, unseal
 from tallyveil.survey import Survey, survey_from_json
-from tallyveil.tables import Pool, Table, build_tables, six_places
+from tallyveil.tables import Pool, Table, build_tables
 
 _KEYS = (
     "format",
@@ -98,7 +99,8 @@ class Release:
         _require(keys == sorted(set(keys)), "pools in order of epsilon and cell, each once")
         for pool in self.pools:
             _require(len(pool.support) == self.survey.domain.size, "one support count per value")
-            _require(min(pool.support) >= 0, "support counts of at least 0")
+            _require(min(pool.support) >= 0 and max(pool.support) <= MAX_RECORDS, "support counts from 0 to 2^53 - 1")
+            _require(0 <= pool.records <= MAX_RECORDS, "a number of records from 0 to 2^53 - 1")
             _require(0 <= pool.cell < self.survey.cell_count, "a dimension cell of its survey")
             _require(1 <= pool.departments <= chosen[pool.epsilon], "as many departments as chose the epsilon")
 
@@ -235,21 +237,10 @@ def _guarantee_json(guarantee: Guarantee) -> Json:
 
 
 def _parameters(survey: Survey, epsilons: Sequence[NanoEpsilon]) -> list[Json]:
-    found = {
-        (epsilon, weights.size): weights
-        for epsilon in epsilons
-        for weights in for_survey(survey, epsilon).blocks.weights
-    }
     return [
-        {
-            "epsilon_nano": epsilon,
-            "bin_values": size,
-            "keep_weight": weights.keep,
-            "lie_weight": weights.lie,
-            "p": f"{six_places(weights.p):f}",
-            "q": f"{six_places(weights.q):f}",
-        }
-        for (epsilon, size), weights in sorted(found.items(), key=lambda item: item[0])
+        {"epsilon_nano": epsilon, **parameters}
+        for epsilon in epsilons
+        for parameters in for_survey(survey, epsilon).law.parameters
     ]
 
 
@@ -276,5 +267,9 @@ def _pool(item: object) -> Pool:
     fields = Fields(item, "a pool", ("epsilon_nano", "cell", "departments", "records", "support"))
     support = fields.integers("support")
     return Pool(
-        checked_nano(fields.integer("epsilon_nano")), fields.integer("cell"), fields.integer("departments"), support
+        checked_nano(fields.integer("epsilon_nano")),
+        fields.integer("cell"),
+        fields.integer("departments"),
+        fields.integer("records"),
+        support,
     )

@@ -25,7 +25,7 @@ from tallyveil.signing import SigningKey, VerifyingKey, seal, unseal, unverified
 
 FORMAT = "tallyveil-survey/1"
 PURPOSE = "survey"
-MECHANISMS = ("grr", "brr")
+MECHANISMS = ("grr", "brr", "ss", "sue", "oue")
 LEAST_BIN_VALUES = 2
 """A bin of one value shows that value: no survey may ask for it."""
 
@@ -78,7 +78,7 @@ class Survey:
         attribute: Logical name of the sensitive attribute.
         domain: The values the attribute may take.
         bins: The paper's fxs; 1 for mechanisms that do not bin.
-        mechanism: ``"grr"`` or ``"brr"``.
+        mechanism: One of `MECHANISMS`.
         epsilons: Permitted values, rising; a department chooses one of them.
         epsilon_floor: None may go below it.
         dimensions: Attributes sent in clear; empty for none.
@@ -143,7 +143,7 @@ class Survey:
             f"min bin_values is at least {LEAST_BIN_VALUES}: a bin of one value would show it",
         )
         _require(
-            self.binning.smallest >= self.minimums.bin_values or self.mechanism == "grr",
+            self.binning.smallest >= self.minimums.bin_values or self.mechanism != "brr",
             f"{self.binning.describe()} leave a bin of {self.binning.smallest}, "
             f"below the survey's own minimum of {self.minimums.bin_values}",
         )

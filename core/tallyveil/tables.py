@@ -36,17 +36,20 @@ class Pool:
         epsilon: The permitted value these departments chose.
         cell: Number of the dimension cell; 0 without dimensions.
         departments: How many departments it holds.
+        records: Their reports.
         support: C_v for the K values.
     """
 
     epsilon: NanoEpsilon
     cell: int
     departments: int
+    records: int
     support: tuple[int, ...]
 
     @property
-    def records(self) -> int:
-        return sum(self.support)
+    def tally(self) -> Tally:
+        """The support counts with their number of records."""
+        return Tally(self.records, np.array(self.support, dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ def estimate_pools(survey: Survey, pools: Iterable[Pool]) -> Estimate:
     """The sum of the pools' estimates; pools of one epsilon are added before they are corrected."""
     tallies: dict[NanoEpsilon, Tally] = {}
     for pool in pools:
-        tally = Tally.of(pool.support)
+        tally = pool.tally
         tallies[pool.epsilon] = tallies[pool.epsilon] + tally if pool.epsilon in tallies else tally
     if not tallies:
         tallies = {survey.epsilons[0]: Tally.of([0] * survey.domain.size)}
@@ -164,7 +167,8 @@ def _table(survey: Survey, cell: int | None, pools: Sequence[Pool]) -> Table:
                 quality=quality_letter(float(value), float(error)),
             )
         )
-    totals = np.add.reduceat(support, binning.starts)
+    records = sum(pool.records for pool in pools)
+    totals = np.add.reduceat(support, binning.starts) if binning.bins > 1 else [records]
     bins = tuple(
         BinTotal(number, labels[int(start)], labels[int(start + size) - 1], int(records))
         for number, (start, size, records) in enumerate(zip(binning.starts, binning.sizes, totals, strict=True))
@@ -173,7 +177,7 @@ def _table(survey: Survey, cell: int | None, pools: Sequence[Pool]) -> Table:
     if cell is not None:
         names = (dimension.name for dimension in survey.dimensions)
         named = tuple(zip(names, survey.cells[cell], strict=True))
-    return Table(named, int(support.sum()), bins, tuple(rows))
+    return Table(named, records, bins, tuple(rows))
 
 
 def six_places(value: Fraction | Decimal) -> Decimal:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from tallyveil.guarantee import KIND_WITHIN_BIN
+from tallyveil.guarantee import KIND_LDP, KIND_WITHIN_BIN
 from tallyveil.moments import moment_text
 from tallyveil_demo.offices import AGE_COLUMN, HIGH, LOW, Office
 from tallyveil_demo.processes import Answer, run_tallyveil, run_together
@@ -73,7 +73,7 @@ total_epsilon = 4.0
 source = "heads"
 attribute = "age"
 account = "heads"
-guarantees = ["{KIND_WITHIN_BIN}"]
+guarantees = ["{KIND_LDP}", "{KIND_WITHIN_BIN}"]
 max_epsilon = {EPSILON}.0
 min_clear_cell = 1
 min_clear_cell_reason = "a demonstration: this table of counts is public"
@@ -82,10 +82,12 @@ min_clear_cell_reason = "a demonstration: this table of counts is public"
 
 @dataclass(frozen=True)
 class Deployment:
-    """The demo's folder and the offices in it."""
+    """The demo's folder, the offices in it, and the survey's mechanism."""
 
     folder: Path
     offices: Sequence[Office]
+    mechanism: str = "brr"
+    bins: int = BINS
 
     @property
     def release_file(self) -> Path:
@@ -112,7 +114,16 @@ class Deployment:
             *("survey", "new", "--name", SURVEY, "--output", "survey-draft.json"),
             *("--title", "Heads of high-income households by age"),
             *("--purpose", "How old those are who head a household with a high income."),
-            *("--attribute", "age", "--domain", f"{LOW}..{HIGH}", "--mechanism", "brr", "--bins", str(BINS)),
+            *(
+                "--attribute",
+                "age",
+                "--domain",
+                f"{LOW}..{HIGH}",
+                "--mechanism",
+                self.mechanism,
+                "--bins",
+                str(self.bins),
+            ),
             *("--epsilon", str(EPSILON), "--min-departments", str(len(names))),
             *("--opens", moment_text(opens), "--closes", moment_text(opens + WINDOW)),
         )

@@ -16,7 +16,7 @@ from tallyveil.mechanisms import create
 from tallyveil.release import VerifiedRelease
 from tallyveil_demo.offices import Office
 
-GRR_REPEATS = 20
+REPEATS = 20
 SMALL_COUNT = 10
 
 
@@ -30,6 +30,7 @@ class Outcome:
         bins: Bins really made.
         mape_brr: Mean absolute percentage error of the release over the ages, as a fraction.
         mape_grr: The same for GRR over all ages at the same epsilon, by simulation on this machine.
+        mape_ss: The same for subset selection, the best that protects all ages alike.
         clear_counts: (office, bin) counts the aggregator saw exactly and that are not zero.
         clear_below_10: How many of those are below 10.
         clear_of_1: How many of those are 1.
@@ -41,6 +42,7 @@ class Outcome:
     bins: int
     mape_brr: float
     mape_grr: float
+    mape_ss: float
     clear_counts: int
     clear_below_10: int
     clear_of_1: int
@@ -60,7 +62,8 @@ def judge(verified: VerifiedRelease, offices: Sequence[Office]) -> Outcome:
         departments=len(release.participants),
         bins=binning.bins,
         mape_brr=mape(estimates_of(verified), truth),
-        mape_grr=simulated_grr_mape(truth, epsilon),
+        mape_grr=simulated_mape("grr", truth, epsilon),
+        mape_ss=simulated_mape("ss", truth, epsilon),
         clear_counts=int(shown.size),
         clear_below_10=int((shown < SMALL_COUNT).sum()),
         clear_of_1=int((shown == 1).sum()),
@@ -90,9 +93,9 @@ def mape(estimates: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
     return float(np.mean(np.abs(estimates[held] - truth[held]) / truth[held]))
 
 
-def simulated_grr_mape(truth: NDArray[np.int64], epsilon: float) -> float:
-    """Mean MAPE of GRR over the whole domain in `GRR_REPEATS` runs of the real mechanism."""
-    mechanism = create("grr", domain_size=truth.size, epsilon=epsilon)
+def simulated_mape(name: str, truth: NDArray[np.int64], epsilon: float) -> float:
+    """Mean MAPE of a mechanism over the whole domain in `REPEATS` runs of its own code."""
+    mechanism = create(name, domain_size=truth.size, epsilon=epsilon)
     values = np.repeat(np.arange(truth.size), truth)
-    runs = [mechanism.estimate(mechanism.tally(mechanism.perturb(values))).frequency for _ in range(GRR_REPEATS)]
+    runs = [mechanism.law.corrected(mechanism.perturb_and_tally(values)) for _ in range(REPEATS)]
     return float(np.mean([mape(run, truth) for run in runs]))

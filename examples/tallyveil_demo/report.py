@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tallyveil.release import VerifiedRelease
 from tallyveil_demo.chart import Bar, draw_chart
 from tallyveil_demo.offices import Office
-from tallyveil_demo.outcome import GRR_REPEATS, Outcome, national_truth
+from tallyveil_demo.outcome import REPEATS, Outcome, national_truth
 from tallyveil_demo.processes import Answer
 
 CHART_HEIGHT = 16
@@ -117,8 +117,11 @@ class Told:
             "Verified: the signature holds, and every number was computed again.\n"
         )
         show("[bold]Mean absolute percentage error over the ages[/bold]")
-        show(f"  BRR, this release                        {outcome.mape_brr:8.1%}")
-        show(f"  GRR at the same epsilon, by simulation   {outcome.mape_grr:8.1%}  (mean of {GRR_REPEATS} runs here)\n")
+        show(f"  BRR, this release; the bin is disclosed  {outcome.mape_brr:8.1%}")
+        show(f"  GRR, all ages alike; by simulation       {outcome.mape_grr:8.1%}  (mean of {REPEATS} runs here)")
+        show(
+            f"  subset selection, likewise               {outcome.mape_ss:8.1%}  (the same epsilon, the same people)\n"
+        )
         self._show_unprotected(verified, outcome)
         if keep is not None:
             show(f"\nKept in {keep}: release.json, release.pub, and every file of every party.")

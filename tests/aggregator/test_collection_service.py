@@ -35,6 +35,7 @@ from aggregator_world import (
 from tallyveil.batch import Manifest, batch_digest, encode_counts
 from tallyveil.identity import Identity, Role
 from tallyveil.mechanisms import for_survey
+from tallyveil.mechanisms.blocks import Blocks
 from tallyveil.refusal import Refusal
 from tallyveil.wire.codec import Acknowledged, Completed, Opened, encode_request
 from tallyveil.wire.v1 import collection_pb2 as pb
@@ -247,9 +248,10 @@ def test_a_batch_cannot_bring_parameters_of_its_own(world: World, pki: Pki) -> N
             assert refused(channel, make_key("third", epsilon=HIGH + 10**9)) == Refusal.SECOND_SUBMISSION
     with world.store() as store:
         release = publish(store, SURVEY, 1, pki.releases, lambda: SURVEY.rounds[0].closes)
-    blocks = for_survey(SURVEY, HIGH).blocks
+    law = for_survey(SURVEY, HIGH).law
+    assert isinstance(law, Blocks)
     assert [(item["p"], item["q"]) for item in cast(list[dict[str, str]], release.body["parameters"])] == [
-        (f"{float(blocks.p[0]):.6f}", f"{float(blocks.q[0]):.6f}")
+        (f"{float(law.p[0]):.6f}", f"{float(law.q[0]):.6f}")
     ]
 
 

@@ -73,7 +73,7 @@ def test_what_was_cut_off_by_a_kill_is_completed_after_a_restart_and_counted_onc
         ]
     with world.store() as store, store.reading() as transaction:
         (stored,) = transaction.submissions.complete(SURVEY.hash, 1)
-        counts = {cell: counts.tolist() for cell, counts in transaction.batches.strata(stored.number)}
+        counts = {cell: tally.counts.tolist() for cell, tally in transaction.batches.strata(stored.number)}
     assert counts == {0: list(range(1, 11)), 1: list(range(2, 12))}
     assert world.records() == UPLOAD.manifest.records
 

@@ -94,7 +94,7 @@ def test_a_submission_is_read_back_as_it_was_stored(store: Store) -> None:
         assert (stored.department, stored.held.key, stored.held.complete) == ("health", upload.key, True)
         assert set(transaction.batches.references(number)) == {batch.reference for batch in upload.batches}
         assert transaction.batches.records(number) == upload.manifest.records
-        strata = {cell: counts.tolist() for cell, counts in transaction.batches.strata(number)}
+        strata = {cell: tally.counts.tolist() for cell, tally in transaction.batches.strata(number)}
         assert strata == {0: list(range(10)), 1: list(range(1, 11))}
         progress = transaction.rounds.progress(SURVEY.hash, 1)
         assert progress == Progress(opened=1, complete=1, records=upload.manifest.records)

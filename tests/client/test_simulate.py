@@ -23,7 +23,7 @@ from tallyveil.mechanisms.block_response import BlockResponse
 from tallyveil.mechanisms.blocks import Blocks
 from tallyveil.mechanisms.brr import BinnedRandomisedResponse
 from tallyveil.mechanisms.protocol import Reports
-from tallyveil_client.simulate.simulation import Simulation, float_estimates, simulate
+from tallyveil_client.simulate.simulation import Simulation, simulate
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 ORACLE = Path(__file__).parents[3] / "shared" / "oracle" / "brr_reference_fies.csv"
@@ -135,13 +135,13 @@ def test_a_correction_with_the_wrong_number_of_records_fails_the_comparison(
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.2, 2.0, 16.0])
 @pytest.mark.parametrize(("values", "bins"), [(2, 1), (85, 1), (85, 16), (85, 32), (1024, 100), (3000, 1)])
-def test_float_estimates_are_the_mechanisms_exact_ones(values: int, bins: int, epsilon: float) -> None:
+def test_estimates_in_floats_are_the_mechanisms_exact_ones(values: int, bins: int, epsilon: float) -> None:
     words = Named(f"float estimates {values} {bins} {epsilon}")
     mechanism = create("brr", domain_size=values, bins=bins, epsilon=epsilon, randomness=words)
     truth = words.words(20_000, 32) % 7919 % values
     tally = mechanism.tally(mechanism.perturb(truth.astype(np.int64)))
     estimate = mechanism.estimate(tally)
-    assert np.allclose(float_estimates(mechanism, tally), estimate.frequency, rtol=1e-9, atol=1e-9 * 20_000)
+    assert np.allclose(mechanism.law.corrected(tally), estimate.frequency, rtol=1e-9, atol=1e-9 * 20_000)
 
 
 def test_an_empty_bin_is_estimated_as_empty_and_never_as_negative() -> None:
@@ -150,7 +150,7 @@ def test_an_empty_bin_is_estimated_as_empty_and_never_as_negative() -> None:
     result = simulate(create("brr", domain_size=8, bins=2, epsilon=16.0), counts, 50)
     assert (result.records, result.cells) == (5, 1)
     mechanism = create("brr", domain_size=8, bins=2, epsilon=2.0)
-    estimates = float_estimates(mechanism, mechanism.tally(np.zeros(5, dtype=np.int64)))
+    estimates = mechanism.law.corrected(mechanism.tally(np.zeros(5, dtype=np.int64)))
     assert estimates[4:].tolist() == [0.0] * 4
 
 

@@ -57,7 +57,7 @@ def survey_of(**changes: Any) -> Survey:
 
 
 def release_of(survey: Survey | None = None, **changes: Any) -> Release:
-    pools = tuple(Pool(TWO, cell, 2, support) for cell, support in enumerate(SUPPORT))
+    pools = tuple(Pool(TWO, cell, 2, sum(support), support) for cell, support in enumerate(SUPPORT))
     release = Release(
         survey or survey_of(),
         round=1,

@@ -40,7 +40,9 @@ def counts_of(size: int) -> st.SearchStrategy[list[int]]:
 
 def design(values: tuple[str, int, int, float]) -> BlockResponse:
     name, size, bins, epsilon = values
-    return create(name, domain_size=size, bins=bins, epsilon=epsilon)
+    mechanism = create(name, domain_size=size, bins=bins, epsilon=epsilon)
+    assert isinstance(mechanism, BlockResponse)
+    return mechanism
 
 
 BINNINGS = (("grr", 2, 1), ("grr", 9, 1), ("brr", 9, 2), ("brr", 9, 4), ("brr", 85, 16), ("grr", 300, 1))

@@ -83,7 +83,7 @@ def test_both_epsilons_are_stated_and_the_realised_one_is_not_above(mechanism: B
 
 def test_the_realised_epsilon_is_that_of_the_channel() -> None:
     for mechanism in EVERY:
-        channel, bin_of = mechanism.channel(), mechanism.blocks.binning.bin_of
+        channel, bin_of = mechanism.channel(), mechanism.binning.bin_of
         first = channel[bin_of == 0][:, bin_of == 0]
         assert first.max() / first.min() == pytest.approx(2.718281828459045**mechanism.guarantee.realised_epsilon)
         assert (channel[bin_of == 0][:, bin_of != 0] == 0).all()

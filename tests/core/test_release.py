@@ -50,7 +50,7 @@ def pool(survey: Survey, epsilon: NanoEpsilon, cell: int, departments: int, labe
     """Reports of the FIES heads, every `share`-th of each age."""
     mechanism = for_survey(survey, epsilon, Named(f"release {label}"))
     tally = mechanism.tally(mechanism.perturb(np.repeat(np.arange(AGES.size), AGES // share)))
-    return Pool(epsilon, cell, departments, tuple(tally.counts.tolist()))
+    return Pool(epsilon, cell, departments, tally.records, tuple(tally.counts.tolist()))
 
 
 @cache
@@ -69,7 +69,7 @@ def crossed() -> Release:
     pools = (
         pool(survey, STRICT, 0, 2, "strict", share=10),
         pool(survey, LAX, 0, 3, "lax", share=3),
-        Pool(LAX, 1, 1, (0,) * 85),
+        Pool(LAX, 1, 1, 0, (0,) * 85),
     )
     participants = (Participant("a", STRICT), Participant("b", STRICT), *(Participant(name, LAX) for name in "cde"))
     return Release(survey, 2, 3, datetime(2026, 3, 2, tzinfo=UTC), "ab" * 32, participants, pools)
@@ -135,7 +135,7 @@ def test_the_published_sums_hold_in_the_largest_domain() -> None:
         domain = Categories(tuple(f"v{number}" for number in range(values)))
         survey = replace(SURVEY, domain=domain, mechanism="grr", bins=1)
         support = tuple(number * number % 13 for number in range(values))
-        table = build_tables(survey, [Pool(LAX, 0, 1, support)])[0]
+        table = build_tables(survey, [Pool(LAX, 0, 1, sum(support), support)])[0]
         assert abs(sum((row.estimate for row in table.rows), Decimal(0)) - sum(support)) <= Decimal("1e-6")
 
 

@@ -246,7 +246,7 @@ BROKEN: list[Json] = [
     {"purpose": "\ud800"},
     {"mechanism": ""},
     {"mechanism": "GRR"},
-    {"mechanism": "oue"},
+    {"mechanism": "olh"},
     {"mechanism": "grr"},
     {"mechanism": "grr", "bins": 2},
     {"bins": 0},

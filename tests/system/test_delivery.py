@@ -114,7 +114,7 @@ def counted(world: World) -> dict[int, list[int]]:
     with world.store() as store, store.reading() as transaction:
         (stored,) = transaction.submissions.complete(WIDE.hash, 1)
         assert sorted(transaction.batches.references(stored.number)) != []
-        return {cell: counts.tolist() for cell, counts in transaction.batches.strata(stored.number)}
+        return {cell: tally.counts.tolist() for cell, tally in transaction.batches.strata(stored.number)}
 
 
 def contents(batches: tuple[Batch, ...]) -> dict[int, list[int]]:

@@ -16,7 +16,7 @@ from tallyveil.signing import VerifyingKey
 from tallyveil.survey import survey_from_json
 from tallyveil_demo.chart import Bar, draw_chart
 from tallyveil_demo.offices import load_offices
-from tallyveil_demo.outcome import clear_counts, mape, national_truth, simulated_grr_mape
+from tallyveil_demo.outcome import clear_counts, mape, national_truth, simulated_mape
 
 pytestmark = pytest.mark.xdist_group("demo")  # one process runs the demo once for all of these
 VERIFIER = Path(__file__).parents[1] / "verify_release.py"
@@ -45,6 +45,7 @@ def test_the_demo_prints_one_object_with_the_figures(kept: tuple[Path, dict[str,
     assert isinstance(mape_brr, float) and isinstance(mape_grr, float)
     assert 0.05 < mape_brr < 0.5  # 0.214 with a standard deviation of 0.029 in one run
     assert mape_grr > 10 * mape_brr
+    assert isinstance(figures["mape_ss"], float)
     assert (figures["clear_counts"], figures["empty"]) == (256, 16)
 
 
@@ -95,7 +96,7 @@ def test_errors_are_judged_over_the_cells_that_hold_somebody() -> None:
     assert mape((truth * 1.5).astype(np.float64), truth) == pytest.approx(0.5)
     truth[3] = 0
     assert mape(truth.astype(np.float64), truth) == 0.0
-    assert 5 < simulated_grr_mape(national_truth(offices), 2.0) < 14  # 9.16, sd of one run 1.6
+    assert 5 < simulated_mape("grr", national_truth(offices), 2.0) < 14  # 9.16, sd of one run 1.6
 
 
 def test_the_clear_counts_are_those_per_office_and_bin() -> None:

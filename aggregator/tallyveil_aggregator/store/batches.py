@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, insert, select
 
 from tallyveil.batch import Batch, BatchReference
+from tallyveil.mechanisms import Tally
 from tallyveil_aggregator.intake import HeldBatch, Holdings
 from tallyveil_aggregator.store.schema import batches, strata
 
@@ -64,10 +65,14 @@ class Batches:
         packed = counts.astype(_PACKED).tobytes()
         self._connection.execute(insert(strata).values(submission=submission, cell=batch.cell, counts=packed))
 
-    def strata(self, submission: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Cell and counts of each stratum of a submission, by cell; one at a time."""
+    def strata(self, submission: int) -> Iterator[tuple[int, Tally]]:
+        """Cell and tally of each stratum of a submission, by cell; one at a time."""
+        same = (batches.c.submission == strata.c.submission) & (batches.c.cell == strata.c.cell)
         rows = self._connection.execute(
-            select(strata.c.cell, strata.c.counts).where(strata.c.submission == submission).order_by(strata.c.cell)
+            select(strata.c.cell, batches.c.records, strata.c.counts)
+            .join_from(strata, batches, same)
+            .where(strata.c.submission == submission)
+            .order_by(strata.c.cell)
         )
-        for cell, packed in rows:
-            yield cell, np.frombuffer(packed, dtype=_PACKED).astype(np.int64)
+        for cell, records, packed in rows:
+            yield cell, Tally(records, np.frombuffer(packed, dtype=_PACKED).astype(np.int64))

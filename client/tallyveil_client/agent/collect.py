@@ -73,7 +73,7 @@ def collect(batches: Iterable[Encoded], survey: Survey, mechanism: Mechanism | N
             collected.clear_counts[divmod(code, bins)] += count
         if mechanism is not None:
             for cell, values in _by_cell(batch):
-                _add(collected.tallies, cell, mechanism.tally(mechanism.perturb(values)))
+                _add(collected.tallies, cell, mechanism.perturb_and_tally(values))
     return collected
 
 
@@ -121,7 +121,8 @@ def seal(collected: Collected, key: SubmissionKey, token: Callable[[], bytes]) -
         InternalError: The reports are not as many as the records.
     """
     batches = tuple(
-        make_batch(key, token(), token(), cell, collected.tallies[cell].counts) for cell in sorted(collected.tallies)
+        make_batch(key, token(), token(), cell, tally.counts, tally.records)
+        for cell, tally in sorted(collected.tallies.items(), key=lambda item: item[0])
     )
     if {batch.cell: batch.records for batch in batches} != dict(collected.cell_counts):
         raise InternalError("reports and records do not add up", not_done=_UNSENT, next_step="report this as a fault")
@@ -134,7 +135,7 @@ def made_up(survey: Survey, mechanism: Mechanism, cell_counts: Mapping[int, int]
     for cell, count in sorted(cell_counts.items()):
         for start in range(0, count, 2**17):
             values = np.arange(start, min(start + 2**17, count)) % survey.domain.size
-            _add(tallies, cell, mechanism.tally(mechanism.perturb(values)))
+            _add(tallies, cell, mechanism.perturb_and_tally(values))
     return tallies
 
 

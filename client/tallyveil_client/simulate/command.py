@@ -14,7 +14,7 @@ import typer
 from tallyveil.cli import console
 
 if TYPE_CHECKING:
-    from tallyveil.mechanisms.block_response import BlockResponse
+    from tallyveil.mechanisms import Mechanism
     from tallyveil_client.simulate.records import Counted
     from tallyveil_client.simulate.simulation import Simulation
 
@@ -39,7 +39,9 @@ def simulate(
         str, typer.Option(help="15..99, 0..100:5 (with a step), a,b,c or [0,1000,5000].", show_default=False)
     ],
     epsilon: Annotated[str, typer.Option(help="From 0.01 to 16.", show_default=False)],
-    mechanism: Annotated[str, typer.Option(help="grr, or brr, which discloses the bin.", show_default=False)],
+    mechanism: Annotated[
+        str, typer.Option(help="grr, ss, sue, oue; or brr, which discloses the bin.", show_default=False)
+    ],
     bins: Annotated[int, typer.Option(help="Bins of equal width (the paper's fxs); for brr.")] = 1,
     repeat: Annotated[int, typer.Option(help="How often to perturb and estimate.")] = 100,
     table: Annotated[str | None, typer.Option(help="The table of an SQLite file.", show_default=False)] = None,
@@ -77,10 +79,10 @@ def simulate(
         _print(made, counted, result)
 
 
-def _document(mechanism: BlockResponse, counted: Counted, result: Simulation) -> dict[str, object]:
+def _document(mechanism: Mechanism, counted: Counted, result: Simulation) -> dict[str, object]:
     from tallyveil.cli.guarantees import guarantee_json
 
-    binning, guarantee = mechanism.blocks.binning, guarantee_json(mechanism.guarantee)
+    binning, guarantee = mechanism.binning, guarantee_json(mechanism.guarantee)
     return {
         "mape_mean": result.mape_mean,
         "mape_sd": result.mape_sd,
@@ -101,7 +103,7 @@ def _document(mechanism: BlockResponse, counted: Counted, result: Simulation) ->
     }
 
 
-def _print(mechanism: BlockResponse, counted: Counted, result: Simulation) -> None:
+def _print(mechanism: Mechanism, counted: Counted, result: Simulation) -> None:
     from tallyveil.cli.guarantees import guarantee_text
     from tallyveil.epsilon import epsilon_text
 
@@ -113,7 +115,7 @@ def _print(mechanism: BlockResponse, counted: Counted, result: Simulation) -> No
         ("records", f"{result.records} of {summary.read} read; {left_out}"),
         ("values", f"{result.values} in the domain, {result.cells} with a true count above 0"),
         ("mechanism", f"{mechanism.name}, epsilon {epsilon_text(mechanism.epsilon)}"),
-        ("bins", mechanism.blocks.binning.describe()),
+        ("bins", mechanism.binning.describe()),
         ("repeats", f"{result.mape.size}"),
         ("MAPE, mean", f"{result.mape_mean:.4f}{error}; a fraction, over the {result.cells} values with a true count"),
         ("MAPE, sd of one", spread),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tallyveil.domain import Domain
 from tallyveil.errors import ConfigurationError, TallyveilError
-from tallyveil.mechanisms.block_response import BlockResponse
+from tallyveil.mechanisms import Mechanism
 from tallyveil.survey import LEAST_BIN_VALUES, Minimums, Round, Survey
 from tallyveil_client.agent.config import SourceConfig
 from tallyveil_client.agent.filter import filter_columns, parse_filter
@@ -91,7 +91,7 @@ def source_of(
 def count(
     source: SourceConfig,
     domain: Domain,
-    mechanism: BlockResponse,
+    mechanism: Mechanism,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Counted:
     """Read the whole source.
@@ -127,7 +127,7 @@ def _attribute(used: Sequence[str]) -> str:
     return name
 
 
-def _survey(source: SourceConfig, domain: Domain, mechanism: BlockResponse) -> Survey:
+def _survey(source: SourceConfig, domain: Domain, mechanism: Mechanism) -> Survey:
     """A survey nobody signed, which reading a source asks for: one column, no dimensions."""
     start, end = datetime(2000, 1, 1, tzinfo=UTC), datetime(2001, 1, 1, tzinfo=UTC)
     return Survey(
@@ -137,7 +137,7 @@ def _survey(source: SourceConfig, domain: Domain, mechanism: BlockResponse) -> S
         purpose="To try a mechanism on a local file",
         attribute=_attribute(filter_columns(source.conditions)),
         domain=domain,
-        bins=mechanism.blocks.binning.requested,
+        bins=mechanism.binning.requested,
         mechanism=mechanism.name,
         epsilons=(mechanism.epsilon,),
         epsilon_floor=mechanism.epsilon,

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallyveil.errors import ConfigurationError, InputError
-from tallyveil.mechanisms import Tally
-from tallyveil.mechanisms.block_response import BlockResponse
+from tallyveil.mechanisms import Mechanism, Tally
 
 CHUNK_RECORDS = 1 << 20
 """Records perturbed at a time: memory holds few copies of them."""
@@ -56,7 +55,7 @@ class Simulation:
 
 
 def simulate(
-    mechanism: BlockResponse, counts: ArrayLike, repeats: int, advance: Callable[[int], None] = lambda done: None
+    mechanism: Mechanism, counts: ArrayLike, repeats: int, advance: Callable[[int], None] = lambda done: None
 ) -> Simulation:
     """Perturb, tally and estimate the same records over and over.
 
@@ -86,7 +85,7 @@ def simulate(
     indices = np.repeat(np.arange(truth.size, dtype=np.min_scalar_type(truth.size - 1)), truth)
     mape, negative = np.empty(repeats), 0
     for number in range(repeats):
-        estimates = float_estimates(mechanism, _collect(mechanism, indices))
+        estimates = mechanism.law.corrected(_collect(mechanism, indices))
         mape[number] = (np.abs(estimates - truth)[present] / truth[present]).mean()
         negative += int(np.count_nonzero(estimates < 0))
         advance(1)
@@ -99,14 +98,7 @@ def check_repeats(repeats: int) -> None:
         raise ConfigurationError(f"repeats are from 1 to {MAX_REPEATS}", not_done="nothing was simulated")
 
 
-def float_estimates(mechanism: BlockResponse, tally: Tally) -> NDArray[np.float64]:
-    """`mechanism.estimate(tally).frequency` without exact rationals: (C − n·q)/(p − q), n that of the bin."""
-    blocks = mechanism.blocks
-    estimates: NDArray[np.float64] = (tally.counts - blocks.bin_totals(tally.counts) * blocks.q) / (blocks.p - blocks.q)
-    return estimates
-
-
-def _collect(mechanism: BlockResponse, indices: NDArray[np.unsignedinteger]) -> Tally:
+def _collect(mechanism: Mechanism, indices: NDArray[np.unsignedinteger]) -> Tally:
     chunks = (indices[start : start + CHUNK_RECORDS] for start in range(0, indices.size, CHUNK_RECORDS))
-    tallies = (mechanism.tally(mechanism.perturb(chunk)) for chunk in chunks)
+    tallies = (mechanism.perturb_and_tally(chunk) for chunk in chunks)
     return sum(tallies, start=Tally.of([0] * mechanism.domain_size))

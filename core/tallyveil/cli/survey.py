@@ -35,7 +35,9 @@ def new(
         str,
         typer.Option(help="15..99, 0..100:5 (with a step), a,b,c or [0,1000,5000] (intervals).", show_default=False),
     ],
-    mechanism: Annotated[str, typer.Option(help="grr, or brr, which discloses the bin.", show_default=False)],
+    mechanism: Annotated[
+        str, typer.Option(help="grr, ss, sue, oue; or brr, which discloses the bin.", show_default=False)
+    ],
     epsilon: Annotated[
         list[str], typer.Option(help="Permitted value, 0.01 to 16; repeat for more.", show_default=False)
     ],

@@ -5,7 +5,9 @@ Not here: surveys, wire, stores; a mechanism knows indices 0..K−1 and nothing 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import index
+from typing import Literal, overload
 
 from tallyveil.domain import MAX_VALUES
 from tallyveil.epsilon import NanoEpsilon, to_nano
@@ -15,20 +17,39 @@ from tallyveil.mechanisms.brr import BinnedRandomisedResponse
 from tallyveil.mechanisms.estimate import Estimate
 from tallyveil.mechanisms.grr import GeneralisedRandomisedResponse
 from tallyveil.mechanisms.protocol import Mechanism
+from tallyveil.mechanisms.ss import SubsetSelection
 from tallyveil.mechanisms.tally import Tally
+from tallyveil.mechanisms.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
 from tallyveil.randomness import Randomness
 from tallyveil.survey import MECHANISMS, Survey
 
 __all__ = ["Estimate", "Mechanism", "Tally", "create", "for_survey"]
 
 
+@overload
+def create(
+    name: Literal["grr", "brr"],
+    *,
+    domain_size: int,
+    epsilon: float,
+    bins: int = 1,
+    randomness: Randomness | None = None,
+) -> BlockResponse: ...
+
+
+@overload
 def create(
     name: str, *, domain_size: int, epsilon: float, bins: int = 1, randomness: Randomness | None = None
-) -> BlockResponse:
+) -> Mechanism: ...
+
+
+def create(
+    name: str, *, domain_size: int, epsilon: float, bins: int = 1, randomness: Randomness | None = None
+) -> Mechanism:
     """A mechanism by its name.
 
     Args:
-        name: ``"grr"`` or ``"brr"``.
+        name: ``"grr"``, ``"brr"``, ``"ss"``, ``"sue"`` or ``"oue"``.
         domain_size: K, from 2 to 65,536.
         epsilon: Nats, in [0.01, 16].
         bins: The paper's fxs, for ``"brr"``; 1 otherwise. Every bin must have at least two values.
@@ -47,7 +68,7 @@ def create(
     return _make(name, values, wanted_bins, to_nano(epsilon), randomness)
 
 
-def for_survey(survey: Survey, epsilon: NanoEpsilon, randomness: Randomness | None = None) -> BlockResponse:
+def for_survey(survey: Survey, epsilon: NanoEpsilon, randomness: Randomness | None = None) -> Mechanism:
     """The mechanism a survey names, at one of its permitted values of epsilon.
 
     Raises:
@@ -58,12 +79,20 @@ def for_survey(survey: Survey, epsilon: NanoEpsilon, randomness: Randomness | No
     return _make(survey.mechanism, survey.domain.size, survey.bins, epsilon, randomness)
 
 
-def _make(name: str, domain_size: int, bins: int, epsilon: NanoEpsilon, randomness: Randomness | None) -> BlockResponse:
+_WITHOUT_BINS: dict[str, Callable[[int, NanoEpsilon, Randomness | None], Mechanism]] = {
+    "grr": GeneralisedRandomisedResponse,
+    "ss": SubsetSelection,
+    "sue": SymmetricUnaryEncoding,
+    "oue": OptimisedUnaryEncoding,
+}
+
+
+def _make(name: str, domain_size: int, bins: int, epsilon: NanoEpsilon, randomness: Randomness | None) -> Mechanism:
     if bins < 1:
         raise ConfigurationError("bins is at least 1", not_done="no mechanism was made")
     if name == "brr":
         return BinnedRandomisedResponse(domain_size, bins, epsilon, randomness)
-    if name != "grr":
+    if name not in _WITHOUT_BINS:
         raise ConfigurationError(
             f"there is no such mechanism here; this version has {', '.join(MECHANISMS)}",
             not_done="no mechanism was made",
@@ -71,9 +100,9 @@ def _make(name: str, domain_size: int, bins: int, epsilon: NanoEpsilon, randomne
         )
     if bins != 1:
         raise ConfigurationError(
-            "grr does not bin", not_done="no mechanism was made", next_step="leave bins out, or choose brr"
+            f"{name} does not bin", not_done="no mechanism was made", next_step="leave bins out, or choose brr"
         )
-    return GeneralisedRandomisedResponse(domain_size, epsilon, randomness)
+    return _WITHOUT_BINS[name](domain_size, epsilon, randomness)
 
 
 def _whole(number: int, name: str) -> int:

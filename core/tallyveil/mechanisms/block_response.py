@@ -61,6 +61,16 @@ class BlockResponse(ABC):
         """What one report protects, and what it does not."""
 
     @property
+    def binning(self) -> Binning:
+        """The bins that reports disclose."""
+        return self.blocks.binning
+
+    @property
+    def law(self) -> Blocks:
+        """The bins and their weights."""
+        return self.blocks
+
+    @property
     def domain_size(self) -> int:
         return self.blocks.binning.domain_size
 
@@ -88,7 +98,7 @@ class BlockResponse(ABC):
         totals = self._total if self._uniform else self._total_of[truth]
         sizes = self._size if self._uniform else self._size_of[truth]
         offsets = draw_offsets(self._widest, totals, truth.size, self._randomness)
-        if self.blocks.binning.bins == 1:
+        if self.binning.bins == 1:
             return shift_within(truth, offsets, sizes)
         starts = self._start_of[truth]
         reports = shift_within(truth - starts, offsets, sizes)
@@ -112,6 +122,10 @@ class BlockResponse(ABC):
                 raise outside(self.domain_size)
             counts += counted
         return Tally(flat.size, counts)
+
+    def perturb_and_tally(self, values: ArrayLike) -> Tally:
+        """The tally of one report per record."""
+        return self.tally(self.perturb(values))
 
     def estimate(self, tally: Tally) -> Estimate:
         """Unbiased counts, corrected in each bin with that bin's own n."""

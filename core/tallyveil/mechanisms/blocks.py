@@ -6,6 +6,7 @@ so that p and q never come from a batch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from tallyveil.binning import Binning
 from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import ConfigurationError
+from tallyveil.mechanisms.law import Cell, chances_text, require_possible
+from tallyveil.mechanisms.tally import Tally
 from tallyveil.mechanisms.weights import Weights, response_weights
 
 MAX_MATRIX_VALUES = 4_096
@@ -60,6 +63,38 @@ class Blocks:
         """Largest log-ratio of the channel within a bin, in nats."""
         return self.weights[0].realised_epsilon
 
+    @property
+    def domain_size(self) -> int:
+        return self.binning.domain_size
+
+    def check(self, tally: Tally) -> None:
+        """Every report supports one value: the counts sum to the number of records."""
+        require_possible(tally.counts.shape == (self.domain_size,) and int(tally.counts.min()) >= 0)
+        require_possible(sum(map(int, tally.counts)) == tally.records)
+
+    def cells(self, tally: Tally) -> Sequence[Cell]:
+        """One for each value, sought among the records of its bin."""
+        counts, cells = tally.counts.tolist(), list[Cell]()
+        for start, size, weights in zip(self.binning.starts, self.binning.sizes, self.weights, strict=True):
+            block = counts[int(start) : int(start + size)]
+            chances, records = weights.chances, sum(block)
+            cells += [Cell(count, records, chances) for count in block]
+        return cells
+
+    def corrected(self, tally: Tally) -> NDArray[np.float64]:
+        """(C − n·q)/(p − q) in floats, n the records of the value's bin, shape (K,)."""
+        result: NDArray[np.float64] = (tally.counts - self.bin_totals(tally.counts) * self.q) / (self.p - self.q)
+        return result
+
+    @property
+    def parameters(self) -> tuple[dict[str, object], ...]:
+        """The weights of each bin size there is."""
+        by_size = {weights.size: weights for weights in self.weights}
+        return tuple(
+            {"bin_values": size, "keep_weight": weights.keep, "lie_weight": weights.lie} | chances_text(weights)
+            for size, weights in sorted(by_size.items())
+        )
+
     def bin_totals(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Sum of counts in each value's bin, shape (K,)."""
         values = np.asarray(counts, dtype=np.float64)
@@ -79,7 +114,7 @@ class Blocks:
 
         Within a bin −[(c_v + c_w)·p·q + (n − c_v − c_w)·q²] / (p−q)²; 0 between bins, which are drawn apart.
         """
-        self._check_matrix_size()
+        check_matrix_size(self.domain_size)
         c, n, p, q = np.asarray(counts, dtype=np.float64), self.bin_totals(counts), self.p, self.q
         pairs = c[:, None] + c[None, :]
         matrix = -(pairs * (p * q)[:, None] + (n[:, None] - pairs) * (q**2)[:, None]) / ((p - q) ** 2)[:, None]
@@ -89,7 +124,7 @@ class Blocks:
 
     def channel(self) -> NDArray[np.float64]:
         """The output law of each true value, shape (K, K): row = truth, column = report; rows sum to 1."""
-        self._check_matrix_size()
+        check_matrix_size(self.domain_size)
         matrix = np.repeat(self.q[:, None], self.binning.domain_size, axis=1)
         matrix[self._other_bin] = 0.0
         np.fill_diagonal(matrix, self.p)
@@ -101,6 +136,8 @@ class Blocks:
         result: NDArray[np.bool_] = bin_of[:, None] != bin_of[None, :]
         return result
 
-    def _check_matrix_size(self) -> None:
-        if self.binning.domain_size > MAX_MATRIX_VALUES:
-            raise ConfigurationError(f"matrices are made for at most {MAX_MATRIX_VALUES} values")
+
+def check_matrix_size(domain_size: int) -> None:
+    """Raise ConfigurationError where a matrix of the domain would be too large to make."""
+    if domain_size > MAX_MATRIX_VALUES:
+        raise ConfigurationError(f"matrices are made for at most {MAX_MATRIX_VALUES} values")

@@ -16,20 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallyveil.errors import ConfigurationError
-from tallyveil.mechanisms.weights import Weights
+from tallyveil.mechanisms.law import Chances
 
 NORMAL_FROM = 200.0
 """From this n·q·(1 − q) on, the normal law with a continuity correction stands in for the exact one."""
 
 
 @lru_cache(maxsize=65_536)
-def count_interval(support: int, records: int, weights: Weights, level: float) -> tuple[int, int]:
+def count_interval(support: int, records: int, chances: Chances, level: float) -> tuple[int, int]:
     """Lowest and highest plausible true count in 0..records.
 
     Args:
         support: Observed support count of the value.
         records: n, records of the value's bin.
-        weights: The response inside the bin.
+        chances: p and q of a record that holds the value, and of another one.
         level: Coverage, in (0, 1).
 
     Accuracy: coverage ≥ level with the exact law; within 0.5 % of it with the normal one (tested).
@@ -38,8 +38,8 @@ def count_interval(support: int, records: int, weights: Weights, level: float) -
     if not 0 < level < 1:
         raise ConfigurationError("a coverage level lies between 0 and 1")
     tail = (1 - level) / 2
-    p, q = float(weights.p), float(weights.q)
-    at_least = _normal_at_least if is_nearly_normal(records, weights) else _exact_at_least
+    p, q = float(chances.p), float(chances.q)
+    at_least = _normal_at_least if is_nearly_normal(records, chances) else _exact_at_least
 
     def low_enough(count: int) -> bool:  # P(C ≥ support) rises with the true count
         return at_least(support, count, records, p, q) > tail
@@ -52,9 +52,9 @@ def count_interval(support: int, records: int, weights: Weights, level: float) -
     return min(low, high), max(low, high)
 
 
-def is_nearly_normal(records: int, weights: Weights) -> bool:
+def is_nearly_normal(records: int, chances: Chances) -> bool:
     """Whether so many records make the support count's law close enough to a normal one, whatever their values."""
-    q = float(weights.q)
+    q = float(chances.q)
     return records * q * (1 - q) >= NORMAL_FROM
 
 

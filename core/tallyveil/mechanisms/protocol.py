@@ -10,8 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tallyveil.binning import Binning
+from tallyveil.epsilon import NanoEpsilon
 from tallyveil.guarantee import Guarantee
 from tallyveil.mechanisms.estimate import Estimate
+from tallyveil.mechanisms.law import Law
 from tallyveil.mechanisms.tally import Tally
 
 Reports = NDArray[np.unsignedinteger[Any]]
@@ -29,12 +32,31 @@ class Mechanism(Protocol):
         ...
 
     @property
+    def epsilon(self) -> NanoEpsilon:
+        """Of one report, in nano-nats."""
+        ...
+
+    @property
+    def binning(self) -> Binning:
+        """The bins that reports disclose; one bin where they disclose none."""
+        ...
+
+    @property
+    def law(self) -> Law:
+        """How its support counts come from true counts: p, q, variance, covariance."""
+        ...
+
+    @property
     def guarantee(self) -> Guarantee:
         """Kind, epsilon, realised epsilon, text, and what is not protected."""
         ...
 
     def perturb(self, values: ArrayLike) -> Reports:
         """One report per record, shape as `values`; every call draws anew, so call it once per record."""
+        ...
+
+    def perturb_and_tally(self, values: ArrayLike) -> Tally:
+        """The tally of one report per record, without holding all reports at a time."""
         ...
 
     def tally(self, reports: ArrayLike) -> Tally:

@@ -20,6 +20,14 @@ LARGEST_LOSS = 1e-5
 
 
 @dataclass(frozen=True)
+class Chances:
+    """p and q as numbers made once, since a Fraction costs more to make than to use."""
+
+    p: Fraction
+    q: Fraction
+
+
+@dataclass(frozen=True)
 class Weights:
     """P(keep) = keep / total and P(each other value) = lie / total, drawn from words of `bits` bits.
 
@@ -54,6 +62,11 @@ class Weights:
         return Fraction(self.lie, self.total)
 
     @property
+    def chances(self) -> Chances:
+        """p and q together."""
+        return Chances(self.p, self.q)
+
+    @property
     def realised_epsilon(self) -> float:
         """ln(a/b) in nats, the nearest float: never above the nearest float of the epsilon asked for."""
         context = Context(prec=60)
@@ -67,13 +80,24 @@ def response_weights(size: int, epsilon: NanoEpsilon) -> Weights:
     Privacy: keep = ⌊e^epsilon · lie⌋ by interval arithmetic, hence ln(keep/lie) ≤ epsilon exactly.
     Accuracy: ln(keep/lie) ≥ epsilon − `LARGEST_LOSS`.
     """
-    for bits in (32, 64):
-        low, high = exp_bounds(epsilon, digits=60)
-        lie = floor(Fraction(2**bits - 1) / (high + size - 1))
+    return Weights(size, *class_weights(1, size - 1, epsilon))
+
+
+@lru_cache(maxsize=4096)
+def class_weights(keeping: int, lying: int, epsilon: NanoEpsilon) -> tuple[int, int, WordBits]:
+    """Weights a and b, and the word size in which keeping·a + lying·b fits.
+
+    Privacy: a = ⌊e^epsilon · b⌋ by interval arithmetic, hence ln(a/b) ≤ epsilon exactly.
+    Accuracy: ln(a/b) ≥ epsilon − `LARGEST_LOSS`.
+    """
+    low, high = exp_bounds(epsilon, digits=60)
+    choices: tuple[WordBits, ...] = (32, 64)
+    for bits in choices:
+        lie = floor(Fraction(2**bits - 1) / (keeping * high + lying))
         keep = floor_times(epsilon, lie)
         if lie >= 1 and (bits == 64 or low * lie / keep - 1 <= LARGEST_LOSS):
-            return Weights(size, keep, lie, bits)
-    raise InternalError("no integer weights fit 64-bit words")  # unreachable for size ≤ 2^20, epsilon ≤ 16
+            return keep, lie, bits
+    raise InternalError("no integer weights fit 64-bit words")  # unreachable for domains ≤ 2^16, epsilon ≤ 16
 
 
 def floor_times(epsilon: NanoEpsilon, factor: int) -> int:
@@ -86,13 +110,13 @@ def floor_times(epsilon: NanoEpsilon, factor: int) -> int:
         digits *= 2
 
 
-def exp_bounds(epsilon: NanoEpsilon, digits: int) -> tuple[Fraction, Fraction]:
-    """An interval that holds e^epsilon.
+def exp_bounds(epsilon: NanoEpsilon, digits: int, divisor: int = 1) -> tuple[Fraction, Fraction]:
+    """An interval that holds e^(epsilon/divisor).
 
     `decimal` computes exp correctly rounded to `digits` digits, so its neighbours on both sides bound it.
     """
     context = Context(prec=digits)  # never the caller's own, which may hold fewer digits than epsilon has
-    centre = context.exp(context.divide(Decimal(epsilon), Decimal(NANO)))
+    centre = context.exp(context.divide(Decimal(epsilon), Decimal(NANO * divisor)))
     return (
         Fraction(Context(prec=digits, rounding=ROUND_FLOOR).next_minus(centre)),
         Fraction(Context(prec=digits, rounding=ROUND_CEILING).next_plus(centre)),

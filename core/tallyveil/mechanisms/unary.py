@@ -1,0 +1,140 @@
+"""Unary encodings: a bit for each value, every bit perturbed on its own.
+
+Not here: bits of hashed values.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from math import floor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallyveil.epsilon import NanoEpsilon
+from tallyveil.errors import ConfigurationError, InputError
+from tallyveil.mechanisms.protocol import Reports
+from tallyveil.mechanisms.support_law import SupportLaw
+from tallyveil.mechanisms.support_response import SupportResponse
+from tallyveil.mechanisms.weights import LARGEST_LOSS, exp_bounds
+from tallyveil.randomness import Randomness, WordBits
+
+MAX_CHANNEL_VALUES = 12
+
+
+class UnaryEncoding(SupportResponse):
+    """The truth's bit is 1 with probability p, every other bit with probability q; independent.
+
+    Chances are whole numbers over 2^bits: a bit is 1 where a word lies below its chance. p is rounded down and q up,
+    so the largest ratio of the channel, p(1−q)/((1−p)q), is never above e^epsilon.
+    """
+
+    def __init__(self, domain_size: int, epsilon: NanoEpsilon, randomness: Randomness | None = None) -> None:
+        super().__init__(domain_size, epsilon, randomness)
+        chances = self._chances()
+        self._one, self._other = chances[:2]
+        self._bits: WordBits = chances[2]
+
+    @abstractmethod
+    def _rounded(self, bits: WordBits) -> tuple[int, int]:
+        """p and q as whole numbers over 2^bits."""
+
+    def _chances(self) -> tuple[int, int, WordBits]:
+        choices: tuple[WordBits, ...] = (32, 64)
+        for bits in choices:
+            one, other = self._rounded(bits)
+            if bits == 64 or float(self.epsilon) / 1e9 - _log_ratio(one, other, bits) <= LARGEST_LOSS:
+                return one, other, bits
+        raise AssertionError("64 bits are always taken")
+
+    @property
+    def width(self) -> int:
+        """K: one number, 0 or 1, for each value."""
+        return self.domain_size
+
+    @property
+    def realised_epsilon(self) -> float:
+        return _log_ratio(self._one, self._other, self._bits)
+
+    @cached_property
+    def _law(self) -> SupportLaw:
+        p, q = Fraction(self._one, 2**self._bits), Fraction(self._other, 2**self._bits)
+        stated: dict[str, object] = {
+            "one_weight": self._one,
+            "other_weight": self._other,
+            "word_bits": self._bits,
+        }
+        return SupportLaw(self.domain_size, p, q, p * q, q * q, None, stated)
+
+    def _respond(self, truth: NDArray[np.integer[Any]]) -> Reports:
+        shape = (truth.size, self.domain_size)
+        words = self._randomness.words(truth.size * self.domain_size, self._bits).reshape(shape)
+        word = words.dtype.type
+        ones = words < word(self._other)
+        rows = np.arange(truth.size)
+        ones[rows, truth] = words[rows, truth] < word(self._one)
+        return ones.view(np.uint8)
+
+    def _supports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        if reports.dtype.kind not in "uib" or (reports.size and not 0 <= int(reports.min()) <= int(reports.max()) <= 1):
+            raise InputError("a report holds a 0 or a 1 for each value", not_done="nothing was counted")
+        counts: NDArray[np.int64] = reports.sum(axis=0, dtype=np.int64)
+        return counts
+
+    def channel(self) -> NDArray[np.float64]:
+        """The output law of each value, shape (K, 2^K), bit patterns in lexicographic order; rows sum to 1."""
+        if self.domain_size > MAX_CHANNEL_VALUES:
+            raise ConfigurationError(f"the channel of a unary encoding is made for at most {MAX_CHANNEL_VALUES} values")
+        p, q = float(self.law.p), float(self.law.q)
+        outputs = np.array(list(product((0, 1), repeat=self.domain_size)), dtype=np.float64)
+        chance = np.full((self.domain_size, self.domain_size), q)
+        np.fill_diagonal(chance, p)
+        terms = np.where(outputs[None, :, :] == 1, chance[:, None, :], 1 - chance[:, None, :])
+        law: NDArray[np.float64] = terms.prod(axis=2)
+        return law
+
+
+class SymmetricUnaryEncoding(UnaryEncoding):
+    """p = e^(epsilon/2)/(1 + e^(epsilon/2)) and q = 1 − p.
+
+    Privacy: epsilon-LDP; (p/q)² ≤ e^epsilon exactly.
+    Accuracy: var ĉ_v = [c·p(1−p) + (n−c)·q(1−q)]/(p−q)²; bits of one report are independent.
+    Source: Erlingsson, Pihur, Korolova 2014 (basic RAPPOR, one time); Wang et al., USENIX Security 2017 (SUE).
+    """
+
+    @property
+    def name(self) -> str:
+        return "sue"
+
+    def _rounded(self, bits: WordBits) -> tuple[int, int]:
+        half_low, _ = exp_bounds(self.epsilon, digits=60, divisor=2)
+        one = floor(2**bits * half_low / (1 + half_low))
+        return one, 2**bits - one
+
+
+class OptimisedUnaryEncoding(UnaryEncoding):
+    """p = 1/2 and q = 1/(e^epsilon + 1): the least variance where most values are rare.
+
+    Privacy: epsilon-LDP; (1 − q)/q ≤ e^epsilon exactly, since q is rounded up.
+    Accuracy: var ĉ_v is about n·4e^epsilon/(e^epsilon − 1)², independent of K.
+    Source: Wang, Blocki, Li, Jha: Locally Differentially Private Protocols for Frequency Estimation, USENIX 2017 (OUE).
+    """
+
+    @property
+    def name(self) -> str:
+        return "oue"
+
+    def _rounded(self, bits: WordBits) -> tuple[int, int]:
+        low, _ = exp_bounds(self.epsilon, digits=60)
+        return 2 ** (bits - 1), -floor(-(Fraction(2**bits) / (low + 1)))
+
+
+def _log_ratio(one: int, other: int, bits: WordBits) -> float:
+    total, context = 2**bits, Context(prec=60)
+    ratio = context.divide(Decimal(one * (total - other)), Decimal((total - one) * other))
+    return float(context.ln(ratio))
