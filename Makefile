@@ -82,4 +82,5 @@ $(BIN)/uv: requirements/uv.txt | $(BIN)/python
 $(STAMP): pyproject.toml requirements/dev.txt $(BIN)/uv
 	@$(BIN)/uv pip sync --quiet --compile-bytecode --require-hashes requirements/dev.txt requirements/uv.txt
 	@$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q core client aggregator bench examples
 	@touch $@

@@ -106,27 +106,23 @@ class Deployment:
         """Certificates and keys, the signed survey, the aggregator's store."""
         run, names = self._run, [office.name for office in self.offices]
         run("pki", "init", "pki")
-        run("pki", "server", "pki", "--name", "localhost", "--name", "127.0.0.1")
-        run("pki", "department", "pki", *names)
-        run("pki", "consumer", "pki", CONSUMER)
         opens = datetime.now(UTC) - timedelta(minutes=1)
-        run(
+        draft = (
             *("survey", "new", "--name", SURVEY, "--output", "survey-draft.json"),
             *("--title", "Heads of high-income households by age"),
             *("--purpose", "How old those are who head a household with a high income."),
-            *(
-                "--attribute",
-                "age",
-                "--domain",
-                f"{LOW}..{HIGH}",
-                "--mechanism",
-                self.mechanism,
-                "--bins",
-                str(self.bins),
-            ),
+            *("--attribute", "age", "--domain", f"{LOW}..{HIGH}"),
+            *("--mechanism", self.mechanism, "--bins", str(self.bins)),
             *("--epsilon", str(EPSILON), "--min-departments", str(len(names))),
             *("--opens", moment_text(opens), "--closes", moment_text(opens + WINDOW)),
         )
+        independent = (
+            ("pki", "server", "pki", "--name", "localhost", "--name", "127.0.0.1"),
+            ("pki", "department", "pki", *names),
+            ("pki", "consumer", "pki", CONSUMER),
+            draft,
+        )
+        run_together([partial(run_tallyveil, arguments, self.folder) for arguments in independent], lambda: None)
         run("survey", "sign", "survey-draft.json", "--key", "pki/authority.key", "--output", "survey.json")
         (self.folder / "aggregator.toml").write_text(AGGREGATOR_TOML)
         run("aggregator", "init", "--config", "aggregator.toml")
