@@ -25,7 +25,10 @@ from tallyveil.signing import SigningKey, VerifyingKey, seal, unseal, unverified
 
 FORMAT = "tallyveil-survey/1"
 PURPOSE = "survey"
-MECHANISMS = ("grr", "brr", "ss", "sue", "oue")
+MECHANISMS = ("grr", "brr", "brr-sealed", "ss", "sue", "oue")
+BINNED = ("brr", "brr-sealed")
+"""Mechanisms that bin; of them `brr` alone discloses the bin."""
+
 LEAST_BIN_VALUES = 2
 """A bin of one value shows that value: no survey may ask for it."""
 
@@ -77,7 +80,7 @@ class Survey:
         purpose: Why it is collected, in a sentence or two.
         attribute: Logical name of the sensitive attribute.
         domain: The values the attribute may take.
-        bins: The paper's fxs; 1 for mechanisms that do not bin.
+        bins: The paper's fxs; 1 for mechanisms that do not bin. `binning` says which bins reports disclose.
         mechanism: One of `MECHANISMS`.
         epsilons: Permitted values, rising; a department chooses one of them.
         epsilon_floor: None may go below it.
@@ -133,10 +136,14 @@ class Survey:
             self.mechanism in MECHANISMS,
             f"this version collects with {' or '.join(MECHANISMS)}; the survey asks for another mechanism",
         )
-        _require(self.mechanism == "brr" or self.bins == 1, f"{self.mechanism} does not bin: bins must be 1")
+        _require(self.mechanism in BINNED or self.bins == 1, f"{self.mechanism} does not bin: bins must be 1")
         _require(
             1 <= self.bins <= self.domain.size,
             f"bins is between 1 and the domain's {self.domain.size} values",
+        )
+        _require(
+            self.mechanism != "brr-sealed" or 2 <= self.bins <= self.domain.size // 2,
+            f"brr-sealed has from 2 to {self.domain.size // 2} bins in this domain, at least two values in each",
         )
         _require(
             self.minimums.bin_values >= LEAST_BIN_VALUES,
@@ -176,7 +183,8 @@ class Survey:
 
     @cached_property
     def binning(self) -> Binning:
-        return Binning(self.domain.size, self.bins)
+        """The bins that reports disclose: one bin where they disclose none."""
+        return Binning(self.domain.size, self.bins if self.mechanism == "brr" else 1)
 
     @property
     def cell_count(self) -> int:

@@ -14,6 +14,7 @@ from tallyveil.epsilon import NanoEpsilon, to_nano
 from tallyveil.errors import ConfigurationError
 from tallyveil.mechanisms.block_response import BlockResponse
 from tallyveil.mechanisms.brr import BinnedRandomisedResponse
+from tallyveil.mechanisms.brr_sealed import SealedBinnedResponse
 from tallyveil.mechanisms.estimate import Estimate
 from tallyveil.mechanisms.grr import GeneralisedRandomisedResponse
 from tallyveil.mechanisms.protocol import Mechanism
@@ -49,10 +50,10 @@ def create(
     """A mechanism by its name.
 
     Args:
-        name: ``"grr"``, ``"brr"``, ``"ss"``, ``"sue"`` or ``"oue"``.
+        name: One of `tallyveil.survey.MECHANISMS`.
         domain_size: K, from 2 to 65,536.
         epsilon: Nats, in [0.01, 16].
-        bins: The paper's fxs, for ``"brr"``; 1 otherwise. Every bin must have at least two values.
+        bins: The paper's fxs, for ``"brr"`` and ``"brr-sealed"``; 1 otherwise. Every bin must have at least two values.
         randomness: Source of the coins; secure by default.
 
     Raises:
@@ -79,6 +80,10 @@ def for_survey(survey: Survey, epsilon: NanoEpsilon, randomness: Randomness | No
     return _make(survey.mechanism, survey.domain.size, survey.bins, epsilon, randomness)
 
 
+_WITH_BINS: dict[str, Callable[[int, int, NanoEpsilon, Randomness | None], Mechanism]] = {
+    "brr": BinnedRandomisedResponse,
+    "brr-sealed": SealedBinnedResponse,
+}
 _WITHOUT_BINS: dict[str, Callable[[int, NanoEpsilon, Randomness | None], Mechanism]] = {
     "grr": GeneralisedRandomisedResponse,
     "ss": SubsetSelection,
@@ -90,8 +95,8 @@ _WITHOUT_BINS: dict[str, Callable[[int, NanoEpsilon, Randomness | None], Mechani
 def _make(name: str, domain_size: int, bins: int, epsilon: NanoEpsilon, randomness: Randomness | None) -> Mechanism:
     if bins < 1:
         raise ConfigurationError("bins is at least 1", not_done="no mechanism was made")
-    if name == "brr":
-        return BinnedRandomisedResponse(domain_size, bins, epsilon, randomness)
+    if name in _WITH_BINS:
+        return _WITH_BINS[name](domain_size, bins, epsilon, randomness)
     if name not in _WITHOUT_BINS:
         raise ConfigurationError(
             f"there is no such mechanism here; this version has {', '.join(MECHANISMS)}",

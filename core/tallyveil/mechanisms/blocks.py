@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from tallyveil.binning import Binning
 from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import ConfigurationError
-from tallyveil.mechanisms.law import Cell, chances_text, require_possible
+from tallyveil.mechanisms.law import SupportCell, chances_text, require_possible
 from tallyveil.mechanisms.tally import Tally
 from tallyveil.mechanisms.weights import Weights, response_weights
 
@@ -67,18 +67,27 @@ class Blocks:
     def domain_size(self) -> int:
         return self.binning.domain_size
 
+    @property
+    def outputs(self) -> int:
+        """K: reports are values."""
+        return self.binning.domain_size
+
+    def supports(self, tally: Tally) -> NDArray[np.int64]:
+        """How often each value was reported."""
+        return tally.counts
+
     def check(self, tally: Tally) -> None:
         """Every report supports one value: the counts sum to the number of records."""
         require_possible(tally.counts.shape == (self.domain_size,) and int(tally.counts.min()) >= 0)
         require_possible(sum(map(int, tally.counts)) == tally.records)
 
-    def cells(self, tally: Tally) -> Sequence[Cell]:
+    def cells(self, tally: Tally) -> Sequence[SupportCell]:
         """One for each value, sought among the records of its bin."""
-        counts, cells = tally.counts.tolist(), list[Cell]()
+        counts, cells = tally.counts.tolist(), list[SupportCell]()
         for start, size, weights in zip(self.binning.starts, self.binning.sizes, self.weights, strict=True):
             block = counts[int(start) : int(start + size)]
             chances, records = weights.chances, sum(block)
-            cells += [Cell(count, records, chances) for count in block]
+            cells += [SupportCell(count, records, chances) for count in block]
         return cells
 
     def corrected(self, tally: Tally) -> NDArray[np.float64]:
@@ -91,7 +100,8 @@ class Blocks:
         """The weights of each bin size there is."""
         by_size = {weights.size: weights for weights in self.weights}
         return tuple(
-            {"bin_values": size, "keep_weight": weights.keep, "lie_weight": weights.lie} | chances_text(weights)
+            {"bin_values": size, "keep_weight": weights.keep, "lie_weight": weights.lie}
+            | chances_text({"p": weights.p, "q": weights.q})
             for size, weights in sorted(by_size.items())
         )
 

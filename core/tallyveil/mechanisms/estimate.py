@@ -9,13 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallyveil.errors import PeerError
-from tallyveil.mechanisms.interval import count_interval, is_nearly_normal, normal_quantile
+from tallyveil.mechanisms.interval import normal_interval
 from tallyveil.mechanisms.law import Cell, Law
 from tallyveil.mechanisms.tally import Tally
 
@@ -94,19 +93,25 @@ def estimate_of(law: Law, tally: Tally) -> Estimate:
 
 def _bounds(cells: Sequence[Cell], level: float) -> tuple[float, float]:
     """Bounds of the sum of the cells' true counts; Bonferroni's inequality holds where no normal law may."""
-    joined = [cell for cell in cells if is_nearly_normal(cell.records, cell.chances)]
+    filled = [cell for cell in cells if cell.limit != 0]
+    joined = [cell for cell in filled if cell.nearly_normal]
+    apart = [cell for cell in filled if not cell.nearly_normal]
     if len(joined) < 2:
-        joined = []
-    apart = [cell for cell in cells if cell.records and cell not in joined]
+        joined, apart = [], filled
     share = 1 - (1 - level) / max(len(apart) + bool(joined), 1)
-    bounds: list[tuple[float, float]] = [
-        count_interval(cell.support, cell.records, cell.chances, share) for cell in apart
-    ]
+    bounds = [cell.interval(share) for cell in apart]
     if joined:
-        centre, records = float(sum(cell.corrected for cell in joined)), float(sum(cell.records for cell in joined))
-        reach = normal_quantile(share) * sqrt(sum(cell.variance for cell in joined))
-        bounds.append((min(max(centre - reach, 0.0), records), min(max(centre + reach, 0.0), records)))
-    return sum(low for low, _ in bounds), sum(high for _, high in bounds)
+        limits = [cell.limit for cell in joined]
+        limit = None if None in limits else sum(limit or 0 for limit in limits)
+        bounds.append(
+            normal_interval(
+                sum((cell.corrected for cell in joined), Fraction(0)),
+                sum((cell.variance for cell in joined), Fraction(0)),
+                limit,
+                share,
+            )
+        )
+    return float(sum(low for low, _ in bounds)), float(sum(high for _, high in bounds))
 
 
 def _floats(values: Iterable[Fraction]) -> NDArray[np.float64]:

@@ -8,18 +8,31 @@ observed count both exceed (1 − level)/2, so its coverage is never below the l
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import lru_cache
 from math import ceil, erfc, sqrt
 from statistics import NormalDist
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallyveil.errors import ConfigurationError
-from tallyveil.mechanisms.law import Chances
 
 NORMAL_FROM = 200.0
 """From this n·q·(1 − q) on, the normal law with a continuity correction stands in for the exact one."""
+
+
+class Chances(Protocol):
+    """A record that holds a value supports it with probability p, another one with q < p; exact."""
+
+    @property
+    def p(self) -> Fraction: ...
+
+    @property
+    def q(self) -> Fraction: ...
+
+    def __hash__(self) -> int: ...
 
 
 @lru_cache(maxsize=65_536)
@@ -61,6 +74,13 @@ def is_nearly_normal(records: int, chances: Chances) -> bool:
 def normal_quantile(level: float) -> float:
     """z with P(|Z| ≤ z) = level."""
     return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def normal_interval(centre: Fraction, variance: Fraction, limit: int | None, level: float) -> tuple[float, float]:
+    """Bounds of a true count by the normal law around its estimate, within 0 and the limit, if there is one."""
+    reach = normal_quantile(level) * sqrt(variance)
+    low, high = max(float(centre) - reach, 0.0), max(float(centre) + reach, 0.0)
+    return (low, high) if limit is None else (min(low, float(limit)), min(high, float(limit)))
 
 
 def _first(holds: Callable[[int], bool], records: int) -> int:

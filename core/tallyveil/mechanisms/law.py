@@ -6,7 +6,7 @@ p and q never come from a batch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -15,24 +15,41 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallyveil.errors import PeerError
+from tallyveil.mechanisms.interval import Chances, count_interval, is_nearly_normal
 from tallyveil.mechanisms.tally import Tally
 
 
-class Chances(Protocol):
-    """A record that holds a value supports it with probability p, another one with q < p; exact."""
+class Cell(Protocol):
+    """One value of one tally: what its reports say about its true count."""
 
     @property
-    def p(self) -> Fraction: ...
+    def corrected(self) -> Fraction:
+        """The unbiased estimate."""
+        ...
 
     @property
-    def q(self) -> Fraction: ...
+    def variance(self) -> Fraction:
+        """Unbiased estimate of its variance, never negative for counts that reports can have made."""
+        ...
 
-    def __hash__(self) -> int: ...
+    @property
+    def limit(self) -> int | None:
+        """The true count is at most this; None where that is not known."""
+        ...
+
+    @property
+    def nearly_normal(self) -> bool:
+        """Whether so many independent draws are in the estimate that its law is close enough to a normal one."""
+        ...
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Bounds of the true count at that coverage, within what it may be."""
+        ...
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One value of one tally: what its support count says about its true count.
+class SupportCell:
+    """A cell whose support count is a sum of two binomials.
 
     Args:
         support: C.
@@ -46,18 +63,27 @@ class Cell:
 
     @property
     def corrected(self) -> Fraction:
-        """The unbiased estimate (C − n·q)/(p − q)."""
+        """(C − n·q)/(p − q)."""
         p, q = self.chances.p, self.chances.q
         return (self.support - self.records * q) / (p - q)
 
     @property
     def variance(self) -> Fraction:
-        """[ĉ·p(1−p) + (n−ĉ)·q(1−q)]/(p−q)²: linear in the truth, hence unbiased with the estimate in its place.
-
-        Never negative where the support is among 0..n.
-        """
+        """[ĉ·p(1−p) + (n−ĉ)·q(1−q)]/(p−q)²: linear in the truth, hence unbiased with the estimate in its place."""
         p, q, holders = self.chances.p, self.chances.q, self.corrected
         return (holders * p * (1 - p) + (self.records - holders) * q * (1 - q)) / (p - q) ** 2
+
+    @property
+    def limit(self) -> int:
+        return self.records
+
+    @property
+    def nearly_normal(self) -> bool:
+        return is_nearly_normal(self.records, self.chances)
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """By inverting the law of C, see `count_interval`."""
+        return count_interval(self.support, self.records, self.chances, level)
 
 
 class Law(Protocol):
@@ -68,12 +94,21 @@ class Law(Protocol):
         """K."""
         ...
 
+    @property
+    def outputs(self) -> int:
+        """How many counts a tally has: K support counts, or a histogram of whatever reports show."""
+        ...
+
     def check(self, tally: Tally) -> None:
         """Refuse a tally that no reports can have made.
 
         Raises:
-            PeerError: Another number of counts than values, or counts that do not fit the number of records.
+            PeerError: Another number of counts than `outputs`, or counts that do not fit the number of records.
         """
+        ...
+
+    def supports(self, tally: Tally) -> NDArray[np.int64]:
+        """Support count of each value, shape (K,)."""
         ...
 
     def cells(self, tally: Tally) -> Sequence[Cell]:
@@ -98,9 +133,9 @@ class Law(Protocol):
         ...
 
 
-def chances_text(chances: Chances) -> dict[str, object]:
-    """p and q with six places, for readers; the weights beside them are exact."""
-    rounded = {name: round(value * 10**6) for name, value in (("p", chances.p), ("q", chances.q))}
+def chances_text(chances: Mapping[str, Fraction]) -> dict[str, object]:
+    """Probabilities with six places, for readers; the whole numbers beside them are exact."""
+    rounded = {name: round(value * 10**6) for name, value in chances.items()}
     return {name: f"{millionths // 10**6}.{millionths % 10**6:06d}" for name, millionths in rounded.items()}
 
 

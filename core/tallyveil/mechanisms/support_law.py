@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallyveil.mechanisms.blocks import check_matrix_size
-from tallyveil.mechanisms.law import Cell, chances_text, require_possible
+from tallyveil.mechanisms.law import SupportCell, chances_text, require_possible
 from tallyveil.mechanisms.tally import Tally
 
 
@@ -45,7 +45,16 @@ class SupportLaw:
     @property
     def parameters(self) -> tuple[dict[str, object], ...]:
         """The numbers that p and q follow from, and both."""
-        return (self.stated | chances_text(self),)
+        return (self.stated | chances_text({"p": self.p, "q": self.q}),)
+
+    @property
+    def outputs(self) -> int:
+        """K: a tally holds support counts."""
+        return self.domain_size
+
+    def supports(self, tally: Tally) -> NDArray[np.int64]:
+        """The tally's counts themselves."""
+        return tally.counts
 
     def check(self, tally: Tally) -> None:
         """Every support count is at most the number of records; with a fixed size, they sum to size times as many."""
@@ -54,9 +63,9 @@ class SupportLaw:
         require_possible(int(counts.min()) >= 0 and int(counts.max()) <= records)
         require_possible(self.size is None or sum(map(int, counts)) == records * self.size)
 
-    def cells(self, tally: Tally) -> Sequence[Cell]:
+    def cells(self, tally: Tally) -> Sequence[SupportCell]:
         """One for each value, sought among all records."""
-        return [Cell(int(count), tally.records, self) for count in tally.counts]
+        return [SupportCell(int(count), tally.records, self) for count in tally.counts]
 
     def corrected(self, tally: Tally) -> NDArray[np.float64]:
         """(C − n·q)/(p − q) in floats, shape (K,)."""

@@ -84,23 +84,31 @@ def response_weights(size: int, epsilon: NanoEpsilon) -> Weights:
 
 
 @lru_cache(maxsize=4096)
-def class_weights(keeping: int, lying: int, epsilon: NanoEpsilon) -> tuple[int, int, WordBits]:
+def class_weights(
+    keeping: int, lying: int, epsilon: NanoEpsilon, scale: Fraction = Fraction(1)
+) -> tuple[int, int, WordBits]:
     """Weights a and b, and the word size in which keeping·a + lying·b fits.
 
-    Privacy: a = ⌊e^epsilon · b⌋ by interval arithmetic, hence ln(a/b) ≤ epsilon exactly.
-    Accuracy: ln(a/b) ≥ epsilon − `LARGEST_LOSS`.
+    Args:
+        keeping: Outcomes of weight a.
+        lying: Outcomes of weight b.
+        epsilon: Bounds ln(a/b), where `scale` is 1.
+        scale: a/b ≤ e^epsilon·scale, with e^epsilon·scale ≥ 1.
+
+    Privacy: a = ⌊e^epsilon·scale·b⌋ by interval arithmetic, hence ln(a/b) ≤ epsilon + ln(scale) exactly.
+    Accuracy: ln(a/b) ≥ epsilon + ln(scale) − `LARGEST_LOSS`.
     """
-    low, high = exp_bounds(epsilon, digits=60)
+    low, high = (bound * scale for bound in exp_bounds(epsilon, digits=60))
     choices: tuple[WordBits, ...] = (32, 64)
     for bits in choices:
         lie = floor(Fraction(2**bits - 1) / (keeping * high + lying))
-        keep = floor_times(epsilon, lie)
+        keep = floor_times(epsilon, lie * scale)
         if lie >= 1 and (bits == 64 or low * lie / keep - 1 <= LARGEST_LOSS):
             return keep, lie, bits
     raise InternalError("no integer weights fit 64-bit words")  # unreachable for domains ≤ 2^16, epsilon ≤ 16
 
 
-def floor_times(epsilon: NanoEpsilon, factor: int) -> int:
+def floor_times(epsilon: NanoEpsilon, factor: Fraction) -> int:
     """⌊e^epsilon · factor⌋, exactly: digits are added until both interval ends agree."""
     digits = 60
     while True:
