@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tallyveil.batch import Batch, BatchReference, Manifest, SubmissionKey, make_batch
+from tallyveil.batch import Batch, BatchReference, Manifest, SubmissionKey, encode_counts, make_batch
 from tallyveil.domain import Categories, Integers
 from tallyveil.epsilon import NANO, NanoEpsilon, epsilon_text, to_nano
 from tallyveil.moments import moment_text
@@ -79,7 +79,7 @@ def make_round(
     survey_hash = sha256(name.encode()).hexdigest()
     key = SubmissionKey(survey_hash, number, epsilon, token("submission", name, number, seed))
     batches = tuple(
-        make_batch(key, token("batch", key, cell), token("nonce", key, cell), cell, np.arange(5, 15))
+        make_batch(key, token("batch", key, cell), token("nonce", key, cell), cell, 95, encode_counts(np.arange(5, 15)))
         for cell in range(cells)
     )
     charge = Charge(
@@ -90,6 +90,7 @@ def make_round(
         round=number,
         epsilon=epsilon,
         max_rows_per_person=rows,
+        factor=1,
         charged=charge_of(epsilon, rows),
         submission=key.submission_id.hex(),
         at=moment_text(NOW),

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tallyveil.batch import Batch, Manifest, SubmissionKey, make_batch
+from tallyveil.batch import Batch, Manifest, SubmissionKey, encode_counts, make_batch
 from tallyveil.domain import Categories, Integers
 from tallyveil.epsilon import checked_nano, to_nano
 from tallyveil.identity import Identity, Role
@@ -81,7 +81,8 @@ def make_key(seed: object = 0, survey: Survey = SURVEY, round_number: int = 1, e
 def batch_of(key: SubmissionKey, cell: int, counts: ArrayLike, seed: object = 0) -> Batch:
     """A batch whose id follows from submission, cell and seed."""
     parts = (key.submission_id, cell, seed)
-    return make_batch(key, token("batch", *parts), token("nonce", *parts), cell, np.asarray(counts, dtype=np.int64))
+    array = np.asarray(counts, dtype=np.int64)
+    return make_batch(key, token("batch", *parts), token("nonce", *parts), cell, int(array.sum()), encode_counts(array))
 
 
 def make_upload(

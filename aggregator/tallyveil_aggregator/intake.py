@@ -15,11 +15,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from tallyveil.batch import Batch, BatchReference, Manifest, SubmissionKey, decode_counts, expected_digest
+from tallyveil.batch import Batch, BatchReference, Manifest, SubmissionKey, expected_digest
 from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import PeerError
 from tallyveil.identity import Role
-from tallyveil.mechanisms import Tally, for_survey
+from tallyveil.mechanisms import for_survey
+from tallyveil.mechanisms.payload import decode_tally
 from tallyveil.refusal import Refusal
 from tallyveil.survey import Round, Survey
 
@@ -94,7 +95,7 @@ class Resume:
 
 @dataclass(frozen=True)
 class Take:
-    """Store the batch, then acknowledge it. `counts` has shape (K,)."""
+    """Store the batch, then acknowledge it. `counts` has the shape that the mechanism's law says."""
 
     counts: NDArray[np.int64]
 
@@ -204,10 +205,8 @@ def _closed(survey: Survey, state: RoundState, now: datetime) -> Refusal | None:
 
 
 def _counts(batch: Batch, survey: Survey, epsilon: NanoEpsilon) -> NDArray[np.int64] | None:
-    """The support counts, or None where so many reports of the survey's mechanism cannot have made them."""
+    """The counts, or None where so many reports of the survey's mechanism cannot have made them."""
     try:
-        counts = decode_counts(batch.payload, survey.domain.size)
-        for_survey(survey, epsilon).law.check(Tally(batch.records, counts))
+        return decode_tally(for_survey(survey, epsilon).law, batch.records, batch.payload).counts
     except PeerError:
         return None
-    return counts

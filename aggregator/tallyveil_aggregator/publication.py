@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+import numpy as np
+
 from tallyveil import canonical
 from tallyveil.batch import MAX_RECORDS
 from tallyveil.epsilon import NanoEpsilon
@@ -161,7 +163,7 @@ def _pools(transaction: Transaction, submissions: list[tuple[int, NanoEpsilon]])
     largest = 0
     for number, epsilon in submissions:
         for cell, tally in transaction.batches.strata(number):
-            largest += max(tally.records, int(tally.counts.sum()))
+            largest += max(tally.records, int(np.abs(tally.counts).sum()))
             if largest > MAX_RECORDS:  # below it, no sum of counts can overflow
                 raise PublicationError(
                     f"the round holds more than {MAX_RECORDS} records", "look for a department that sent nonsense"

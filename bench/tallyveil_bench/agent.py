@@ -99,8 +99,9 @@ def _run_agent(path: Path) -> tuple[int, float, float]:
     survey, epsilon = _survey(), to_nano(EPSILON)
     source = SourceConfig(name="records", format="parquet", columns={"age": "age"}, path=path)
     start = time.perf_counter()
-    collected = collect(scan(source, survey), survey, for_survey(survey, epsilon))
-    seal(collected, SubmissionKey(survey.hash, 1, epsilon, public_token()), public_token)
+    mechanism = for_survey(survey, epsilon)
+    collected = collect(scan(source, survey), survey, mechanism)
+    seal(collected, mechanism.law, SubmissionKey(survey.hash, 1, epsilon, public_token()), public_token)
     return collected.summary.accepted, time.perf_counter() - start, _peak_mb()
 
 

@@ -13,6 +13,7 @@ from tallyveil.batch import Manifest, SubmissionKey, make_batch
 from tallyveil.cli.console import print_table
 from tallyveil.epsilon import to_nano
 from tallyveil.mechanisms import create
+from tallyveil.mechanisms.payload import encode_tally
 from tallyveil.wire.codec import encode_request
 
 CASES = ((85, 1_000), (85, 16_685), (85, 1_000_000), (1024, 16_685), (1024, 1_000_000))
@@ -38,7 +39,7 @@ def _measure(domain_size: int, records: int) -> Size:
     mechanism = create("grr", domain_size=domain_size, epsilon=2.0)
     tally = mechanism.tally(mechanism.perturb(np.arange(records) % domain_size))
     key = SubmissionKey("00" * 32, 1, to_nano(2), bytes(16))
-    batch = make_batch(key, bytes(16), bytes(16), 0, tally.counts)
+    batch = make_batch(key, bytes(16), bytes(16), 0, tally.records, encode_tally(mechanism.law, tally))
     requests = (key, batch, Manifest((batch.reference,), records))
     total = sum(len(encode_request(request).SerializeToString()) for request in requests)
     return Size(domain_size, records, total, total / records, (domain_size - 1).bit_length() / 8)

@@ -21,6 +21,8 @@ ID_BYTES = 16
 NONCE_BYTES = 16
 DIGEST_BYTES = 32
 MAX_RECORDS = 2**53 - 1
+MAX_OUTPUTS = 4 * MAX_VALUES
+"""Counts in one histogram: reports of some mechanisms show more different things than the domain has values."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Batch:
         nonce: 16 secret random bytes, so that a small histogram cannot be guessed from its digest.
         cell: Number of the dimension cell; 0 without dimensions.
         records: Reports in it.
-        payload: `encode_counts` of the support counts.
+        payload: Its counts, as `encode_counts` writes them.
         digest: `batch_digest` over all of it.
     """
 
@@ -81,12 +83,8 @@ class Manifest:
     records: int
 
 
-def make_batch(
-    key: SubmissionKey, batch_id: bytes, nonce: bytes, cell: int, counts: NDArray[np.int64], records: int | None = None
-) -> Batch:
-    """The batch of a cell's support counts, shape (K,), of so many records; of as many as the counts' sum without."""
-    payload = encode_counts(counts)
-    records = int(counts.sum()) if records is None else records
+def make_batch(key: SubmissionKey, batch_id: bytes, nonce: bytes, cell: int, records: int, payload: bytes) -> Batch:
+    """The batch of a cell's encoded counts of so many records, with its digest."""
     return Batch(batch_id, nonce, cell, records, payload, batch_digest(key, batch_id, nonce, cell, records, payload))
 
 
@@ -120,7 +118,7 @@ def decode_counts(payload: bytes, values: int) -> NDArray[np.int64]:
         PeerError: Cut off, too long, a sum of 2^53 or more (no sum of it can wrap round), or an encoding longer than
             needed: one histogram has exactly one encoding.
     """
-    if values > MAX_VALUES or len(payload) > values * 8:
+    if values > MAX_OUTPUTS or len(payload) > values * 8:
         raise _malformed()
     counts: list[int] = []
     count = shift = 0

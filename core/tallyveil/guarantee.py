@@ -16,6 +16,11 @@ KIND_WITHIN_BIN: Final = "epsilon-LDP within bin, bin disclosed"
 KIND_AT_DEPARTMENT: Final = "epsilon-DP at the department"
 KINDS = (KIND_LDP, KIND_WITHIN_BIN, KIND_AT_DEPARTMENT)
 
+REPLACE_ONE: Final = "replace-one"
+ADD_OR_REMOVE: Final = "add-or-remove"
+NEIGHBOURS = (REPLACE_ONE, ADD_OR_REMOVE)
+"""Which two tables an epsilon at the department compares: one record's values replaced, or one record more or less."""
+
 _MEMBERSHIP = (
     "being in the table at all: the number of records per department and per dimension cell is exact, "
     "zeros included, and visible to the aggregator"
@@ -69,4 +74,22 @@ def within_bin(epsilon: NanoEpsilon, realised_epsilon: float, binning: str) -> G
         f"Each report is {epsilon_text(epsilon)}-LDP within a bin only ({binning}): two values of one bin explain a "
         f"report within a factor of e^{epsilon_text(epsilon)}; the bin itself is disclosed.",
         (_BIN, _MEMBERSHIP),
+    )
+
+
+def at_department(epsilon: NanoEpsilon, neighbours: str) -> Guarantee:
+    """Differential privacy of one department's noisy histogram; the department's own machine sees everything."""
+    several = "several records of one person or household: the epsilon of each adds up"
+    if neighbours == ADD_OR_REMOVE:
+        compared, open_to_sight = "with any one record added or removed", ("that the department takes part", several)
+    else:
+        compared, open_to_sight = "with the value of any one record replaced", (_MEMBERSHIP, several)
+    return Guarantee(
+        KIND_AT_DEPARTMENT,
+        epsilon,
+        epsilon / 1e9,
+        f"Each department's histogram is {epsilon_text(epsilon)}-DP as it leaves the department: {compared}, any "
+        f"outcome is as likely within a factor of e^{epsilon_text(epsilon)}. Noise is added once to each count; no "
+        "single record is perturbed.",
+        open_to_sight,
     )

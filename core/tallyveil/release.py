@@ -98,8 +98,10 @@ class Release:
         _require(chosen.keys() <= set(self.survey.epsilons), "an epsilon that the survey permits")
         _require(keys == sorted(set(keys)), "pools in order of epsilon and cell, each once")
         for pool in self.pools:
-            _require(len(pool.support) == self.survey.domain.size, "one support count per value")
-            _require(min(pool.support) >= 0 and max(pool.support) <= MAX_RECORDS, "support counts from 0 to 2^53 - 1")
+            law = for_survey(self.survey, pool.epsilon).law
+            _require(len(pool.support) == law.outputs, "as many support counts as its mechanism has")
+            _require(min(pool.support) >= (-MAX_RECORDS if law.signed else 0), "support counts from 0 on")
+            _require(max(pool.support) <= MAX_RECORDS, "support counts up to 2^53 - 1")
             _require(0 <= pool.records <= MAX_RECORDS, "a number of records from 0 to 2^53 - 1")
             _require(0 <= pool.cell < self.survey.cell_count, "a dimension cell of its survey")
             _require(1 <= pool.departments <= chosen[pool.epsilon], "as many departments as chose the epsilon")
@@ -121,8 +123,8 @@ class Release:
 
     @property
     def records(self) -> int:
-        """n, over all strata."""
-        return sum(pool.records for pool in self.pools)
+        """n, over all strata; an estimate where the mechanism does not tell it."""
+        return self.tables[0].records
 
     def to_json(self) -> Json:
         """The body that is signed."""

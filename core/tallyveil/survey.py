@@ -20,6 +20,7 @@ from tallyveil.domain import Categories, Domain, domain_from_json
 from tallyveil.epsilon import NanoEpsilon, checked_nano
 from tallyveil.errors import ConfigurationError
 from tallyveil.fields import Fields
+from tallyveil.guarantee import ADD_OR_REMOVE, NEIGHBOURS, REPLACE_ONE
 from tallyveil.moments import moment_text, parse_moment
 from tallyveil.signing import SigningKey, VerifyingKey, seal, unseal, unverified_body
 
@@ -89,6 +90,7 @@ class Survey:
         minimums: See `Minimums`.
         quota: Records one department may submit in one round.
         expires: After this moment the survey is not used.
+        neighbours: One of `tallyveil.guarantee.NEIGHBOURS`; other than replace-one for histogram-laplace only.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Survey:
     minimums: Minimums
     quota: int
     expires: datetime
+    neighbours: str = REPLACE_ONE
 
     def __post_init__(self) -> None:
         names = [self.name, self.attribute, *(dimension.name for dimension in self.dimensions)]
@@ -140,6 +143,11 @@ class Survey:
         _require(
             1 <= self.bins <= self.domain.size,
             f"bins is between 1 and the domain's {self.domain.size} values",
+        )
+        _require(self.neighbours in NEIGHBOURS, f"neighbours are {' or '.join(NEIGHBOURS)}")
+        _require(
+            self.mechanism == "histogram-laplace" or self.neighbours == REPLACE_ONE,
+            f"{self.mechanism} perturbs each record that is there: its neighbours are {REPLACE_ONE}",
         )
         _require(
             self.mechanism != "brr-sealed" or 2 <= self.bins <= self.domain.size // 2,
@@ -187,6 +195,11 @@ class Survey:
         return Binning(self.domain.size, self.bins if self.mechanism == "brr" else 1)
 
     @property
+    def charge_factor(self) -> int:
+        """How often its epsilon counts on an account, where neighbours are replace-one: replacing is two steps."""
+        return 2 if self.neighbours == ADD_OR_REMOVE else 1
+
+    @property
     def cell_count(self) -> int:
         """Cells of the product of the dimensions; 1 without dimensions."""
         return prod(dimension.domain.size for dimension in self.dimensions)
@@ -217,6 +230,7 @@ class Survey:
             "domain": self.domain.to_json(),
             "bins": self.bins,
             "mechanism": self.mechanism,
+            "neighbours": self.neighbours,
             "epsilons_nano": list(self.epsilons),
             "epsilon_floor_nano": self.epsilon_floor,
             "dimensions": [{"name": item.name, "values": list(item.domain.values)} for item in self.dimensions],
@@ -244,6 +258,7 @@ _KEYS = (
     "domain",
     "bins",
     "mechanism",
+    "neighbours",
     "epsilons_nano",
     "epsilon_floor_nano",
     "dimensions",
@@ -277,6 +292,7 @@ def survey_from_json(body: object) -> Survey:
         domain=domain_from_json(fields.value("domain")),
         bins=fields.integer("bins"),
         mechanism=fields.text("mechanism"),
+        neighbours=fields.text("neighbours"),
         epsilons=tuple(checked_nano(nano) for nano in fields.integers("epsilons_nano")),
         epsilon_floor=checked_nano(fields.integer("epsilon_floor_nano")),
         dimensions=tuple(_dimension(item) for item in fields.items("dimensions")),

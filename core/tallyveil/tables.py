@@ -37,7 +37,7 @@ class Pool:
         cell: Number of the dimension cell; 0 without dimensions.
         departments: How many departments it holds.
         records: Their reports.
-        support: C_v for the K values.
+        support: The counts of their tally: C_v for the K values, or whatever the mechanism's reports show.
     """
 
     epsilon: NanoEpsilon
@@ -49,7 +49,7 @@ class Pool:
     @property
     def tally(self) -> Tally:
         """The support counts with their number of records."""
-        return Tally(self.records, np.array(self.support, dtype=np.int64))
+        return Tally(self.records, np.array(self.support, dtype=np.int64), self.departments)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Table:
 
     Args:
         cell: (dimension, value) pairs; None for the total.
-        records: n of the table.
+        records: n of the table; an estimate where the mechanism does not tell it.
         bins: Their exact totals.
         rows: One for each value of the domain, in order.
     """
@@ -143,14 +143,15 @@ def estimate_pools(survey: Survey, pools: Iterable[Pool]) -> Estimate:
         tally = pool.tally
         tallies[pool.epsilon] = tallies[pool.epsilon] + tally if pool.epsilon in tallies else tally
     if not tallies:
-        tallies = {survey.epsilons[0]: Tally.of([0] * survey.domain.size)}
+        nothing = np.zeros(for_survey(survey, survey.epsilons[0]).law.outputs, dtype=np.int64)
+        tallies = {survey.epsilons[0]: Tally(0, nothing)}
     parts = [for_survey(survey, epsilon).estimate(tally) for epsilon, tally in sorted(tallies.items())]
     return reduce(Estimate.__add__, parts)
 
 
 def _table(survey: Survey, cell: int | None, pools: Sequence[Pool]) -> Table:
     estimate, binning, labels = estimate_pools(survey, pools), survey.binning, survey.domain.labels
-    support = np.array([pool.support for pool in pools], dtype=np.int64).reshape(-1, survey.domain.size).sum(axis=0)
+    support = np.sum([law.supports(tally) for law, tally in estimate.parts], axis=0)
     low, high = estimate.interval(LEVEL)
     rows: list[Row] = []
     for index, label in enumerate(labels):
@@ -167,7 +168,7 @@ def _table(survey: Survey, cell: int | None, pools: Sequence[Pool]) -> Table:
                 quality=quality_letter(float(value), float(error)),
             )
         )
-    records = sum(pool.records for pool in pools)
+    records = sum(law.total(tally) for law, tally in estimate.parts)
     totals = np.add.reduceat(support, binning.starts) if binning.bins > 1 else [records]
     bins = tuple(
         BinTotal(number, labels[int(start)], labels[int(start + size) - 1], int(records))

@@ -25,6 +25,7 @@ from tallyveil_client.agent.encode import Encoded
 from tallyveil_client.agent.policy import Collection
 
 K = SURVEY.domain.size
+LAW = for_survey(SURVEY, SURVEY.epsilons[0]).law
 SOURCE = SourceConfig("people", "csv", {"age": "age"}, path=Path("people.csv"))
 REJECTING = SourceConfig("people", "csv", {"age": "age"}, path=Path("people.csv"), on_invalid="reject")
 LIMITS = Collection("people", "age", "people", SURVEY.epsilons[0])
@@ -72,7 +73,7 @@ def test_every_record_is_accounted_for_and_perturbed_exactly_once(
     assert collected.cell_counts == Counter(cell for _, cell in rows)
     assert collected.clear_counts == Counter((cell, int(SURVEY.binning.bin_of[value])) for value, cell in rows)
     assert {cell: tally.records for cell, tally in collected.tallies.items()} == dict(collected.cell_counts)
-    for batch in seal(collected, KEY, lambda: token(object())):
+    for batch in seal(collected, LAW, KEY, lambda: token(object())):
         counts = decode_counts(batch.payload, K)
         assert batch.digest == expected_digest(KEY, batch) and counts.sum() == batch.records
         by_bin = np.add.reduceat(counts, SURVEY.binning.starts)  # brr never leaves a record's bin
@@ -89,7 +90,9 @@ def test_a_pass_that_only_counts_draws_nothing() -> None:
 
 def test_the_same_coins_give_the_same_batches_and_other_coins_others() -> None:
     def counts(label: str | None) -> list[bytes]:
-        return [b.payload for b in seal(collect([even(), even()], SURVEY, mechanism(label)), KEY, lambda: token(0))]
+        return [
+            b.payload for b in seal(collect([even(), even()], SURVEY, mechanism(label)), LAW, KEY, lambda: token(0))
+        ]
 
     assert counts("a") == counts("a")
     assert counts("a") != counts("b")
@@ -116,12 +119,12 @@ def test_forked_workers_draw_other_coins() -> None:
 
 def test_an_empty_cell_sends_nothing() -> None:
     collected = collect([encoded([1, 2, 3], [1, 1, 1])], SURVEY, mechanism())
-    assert [batch.cell for batch in seal(collected, KEY, lambda: token(1))] == [1]
+    assert [batch.cell for batch in seal(collected, LAW, KEY, lambda: token(1))] == [1]
 
 
 def test_each_batch_gets_an_identifier_and_a_nonce_of_its_own() -> None:
     drawn = iter(range(10))
-    batches = seal(collect([even()], SURVEY, mechanism()), KEY, lambda: token(next(drawn)))
+    batches = seal(collect([even()], SURVEY, mechanism()), LAW, KEY, lambda: token(next(drawn)))
     assert len({item for batch in batches for item in (batch.batch_id, batch.nonce)}) == 4
 
 
@@ -172,7 +175,7 @@ def test_sums_that_do_not_agree_are_our_fault() -> None:
         require_admissible(collected, SOURCE, SURVEY, LIMITS)
     collected.tallies[0] = Tally.of([1] * K)
     with pytest.raises(InternalError, match="do not add up"):
-        seal(collected, KEY, lambda: token(0))
+        seal(collected, LAW, KEY, lambda: token(0))
 
 
 def test_a_table_that_would_not_fit_into_memory_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

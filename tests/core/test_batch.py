@@ -17,6 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tallyveil.batch import (
+    MAX_OUTPUTS,
     MAX_RECORDS,
     Batch,
     BatchReference,
@@ -26,14 +27,13 @@ from tallyveil.batch import (
     expected_digest,
     make_batch,
 )
-from tallyveil.domain import MAX_VALUES
 from tallyveil.epsilon import NANO, NanoEpsilon
 from tallyveil.errors import PeerError
 
 VECTOR = Path(__file__).resolve().parents[1] / "vectors" / "core_batch.json"
 KEY = SubmissionKey("ab" * 32, 1, NanoEpsilon(2 * NANO), bytes(range(16)))
 COUNTS = np.array([0, 1, 127, 128, 16_383, 16_384, 5])
-BATCH = make_batch(KEY, bytes(range(16, 32)), bytes(range(32, 48)), 3, COUNTS)
+BATCH = make_batch(KEY, bytes(range(16, 32)), bytes(range(32, 48)), 3, int(COUNTS.sum()), encode_counts(COUNTS))
 
 
 class BadPayload(TypedDict):
@@ -118,9 +118,9 @@ def test_counts_whose_sum_would_wrap_round_are_refused() -> None:
 
 
 def test_a_histogram_of_more_values_than_a_domain_has_is_refused() -> None:
-    assert decode_counts(bytes(MAX_VALUES), MAX_VALUES).size == MAX_VALUES
+    assert decode_counts(bytes(MAX_OUTPUTS), MAX_OUTPUTS).size == MAX_OUTPUTS
     with pytest.raises(PeerError):
-        decode_counts(bytes(MAX_VALUES + 1), MAX_VALUES + 1)
+        decode_counts(bytes(MAX_OUTPUTS + 1), MAX_OUTPUTS + 1)
 
 
 def test_a_count_below_zero_is_never_written() -> None:
@@ -172,7 +172,7 @@ def test_a_batch_states_the_records_of_its_counts_and_its_reference() -> None:
 
 def test_a_secret_nonce_keeps_small_histograms_from_being_guessed() -> None:
     """The digest is stored and shown; without the nonce one could try every small histogram."""
-    guess = make_batch(KEY, BATCH.batch_id, bytes(16), BATCH.cell, COUNTS)
+    guess = make_batch(KEY, BATCH.batch_id, bytes(16), BATCH.cell, BATCH.records, BATCH.payload)
     assert guess.payload == BATCH.payload
     assert guess.digest != BATCH.digest
 

@@ -18,6 +18,7 @@ from tallyveil import canonical
 from tallyveil.domain import Categories, Integers, Intervals
 from tallyveil.epsilon import NANO, NanoEpsilon
 from tallyveil.errors import ConfigurationError, IntegrityError
+from tallyveil.guarantee import ADD_OR_REMOVE
 from tallyveil.mechanisms import for_survey
 from tallyveil.signing import SigningKey, VerifyingKey, seal, signer_of, unverified_body
 from tallyveil.survey import (
@@ -34,7 +35,7 @@ from tallyveil.survey import (
 )
 
 VECTOR = Path(__file__).resolve().parents[1] / "vectors" / "core_survey.json"
-HASH = "562742532bf7961bb5e4ff8c401070bae17449d1b3f45e1d338be27afcaf63e1"
+HASH = "1a385048d28170ffb7cf0d2716bb594dde20e5f4f31a9d589d160538f07ae02c"
 
 Json = dict[str, Any]
 
@@ -95,6 +96,7 @@ OTHERWISE: dict[str, Json] = {
     "minimums": {"minimums": Minimums(3, 0, 4)},
     "quota": {"quota": 999_999},
     "expires": {"expires": SURVEY.expires - timedelta(seconds=1)},
+    "neighbours": {"neighbours": ADD_OR_REMOVE, "mechanism": "histogram-laplace", "bins": 1},
 }
 
 
@@ -208,7 +210,8 @@ def test_signed_material_that_is_no_survey_is_refused(body: Any) -> None:
     [
         ("format", "tallyveil-survey/2"),
         ("mechanism", "ss"),
-        ("mechanism", "brr-sealed"),
+        ("neighbours", "add-or-remove"),
+        ("neighbours", "all"),
         ("mechanism", "auto"),
         ("minimums", {"departments": 1, "records_per_cell": 5, "bin_values": 4}),
         ("domain", {"kind": "text"}),

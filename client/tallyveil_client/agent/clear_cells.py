@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from tallyveil.errors import PolicyError
-from tallyveil.guarantee import KIND_WITHIN_BIN
+from tallyveil.guarantee import ADD_OR_REMOVE, KIND_WITHIN_BIN
 from tallyveil.survey import Survey
 from tallyveil_client.agent.policy import Collection, guarantee_kind
 
@@ -29,6 +29,8 @@ def check_clear_cells(collection: Collection, survey: Survey, clear_counts: Coun
         PolicyError: Naming the smallest such cell and a coarser table. Nothing has been charged. How many records
             the cell holds is not said.
     """
+    if survey.neighbours == ADD_OR_REMOVE:
+        return  # no number of records is sent
     least = collection.min_clear_cell
     counts = _visible(survey, clear_counts)
     small = {key: count for key, count in counts.items() if 0 < count < least}

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from tallyveil.batch import Batch, SubmissionKey, make_batch
 from tallyveil.errors import ConfigurationError, InputError, InternalError
 from tallyveil.mechanisms import Mechanism, Tally
+from tallyveil.mechanisms.law import Law
+from tallyveil.mechanisms.payload import encode_tally
 from tallyveil.survey import Survey
 from tallyveil_client.agent.clear_cells import check_clear_cells
 from tallyveil_client.agent.config import SourceConfig
@@ -73,7 +75,9 @@ def collect(batches: Iterable[Encoded], survey: Survey, mechanism: Mechanism | N
             collected.clear_counts[divmod(code, bins)] += count
         if mechanism is not None:
             for cell, values in _by_cell(batch):
-                _add(collected.tallies, cell, mechanism.perturb_and_tally(values))
+                _add(collected.tallies, cell, mechanism.gather(values))
+    if mechanism is not None:
+        _finish(collected.tallies, survey, mechanism)
     return collected
 
 
@@ -109,11 +113,12 @@ def require_admissible(collected: Collected, source: SourceConfig, survey: Surve
     check_clear_cells(limits, survey, collected.clear_counts)
 
 
-def seal(collected: Collected, key: SubmissionKey, token: Callable[[], bytes]) -> tuple[Batch, ...]:
-    """One batch for each dimension cell that has records, by cell.
+def seal(collected: Collected, law: Law, key: SubmissionKey, token: Callable[[], bytes]) -> tuple[Batch, ...]:
+    """One batch for each dimension cell that was perturbed, by cell.
 
     Args:
         collected: Perturbed.
+        law: Of the mechanism that did it.
         key: What the batches belong to.
         token: Draws 16 fresh random bytes.
 
@@ -121,10 +126,11 @@ def seal(collected: Collected, key: SubmissionKey, token: Callable[[], bytes]) -
         InternalError: The reports are not as many as the records.
     """
     batches = tuple(
-        make_batch(key, token(), token(), cell, tally.counts, tally.records)
+        make_batch(key, token(), token(), cell, tally.records, encode_tally(law, tally))
         for cell, tally in sorted(collected.tallies.items(), key=lambda item: item[0])
     )
-    if {batch.cell: batch.records for batch in batches} != dict(collected.cell_counts):
+    counted = {batch.cell: batch.records for batch in batches if batch.records}
+    if counted and counted != dict(collected.cell_counts):
         raise InternalError("reports and records do not add up", not_done=_UNSENT, next_step="report this as a fault")
     return batches
 
@@ -135,8 +141,20 @@ def made_up(survey: Survey, mechanism: Mechanism, cell_counts: Mapping[int, int]
     for cell, count in sorted(cell_counts.items()):
         for start in range(0, count, 2**17):
             values = np.arange(start, min(start + 2**17, count)) % survey.domain.size
-            _add(tallies, cell, mechanism.perturb_and_tally(values))
+            _add(tallies, cell, mechanism.gather(values))
+    _finish(tallies, survey, mechanism)
     return tallies
+
+
+def _finish(tallies: dict[int, Tally], survey: Survey, mechanism: Mechanism) -> None:
+    """Make what was gathered fit to leave; with noise at the department, empty cells too, or they would show."""
+    if mechanism.at_department:
+        nothing = mechanism.gather(np.array([], dtype=np.int64))
+        for cell in range(survey.cell_count):
+            if cell not in tallies:
+                _add(tallies, cell, nothing)
+    for cell, tally in tallies.items():
+        tallies[cell] = mechanism.finish(tally)
 
 
 def _by_cell(batch: Encoded) -> Iterator[tuple[int, NDArray[np.int64]]]:

@@ -60,7 +60,7 @@ class Department:
         """What a round of this survey would take now."""
         account = self.policy.account(limits.account)
         spent = self.store.ledger().spent(account.name)
-        charged = charge_of(item.epsilon, account.max_rows_per_person)
+        charged = charge_of(item.epsilon * item.survey.charge_factor, account.max_rows_per_person)
         return Cost(account, charged, remaining(account.total_epsilon, spent))
 
     def shown_before(self) -> tuple[Shown, ...]:
@@ -110,6 +110,7 @@ def charge_for(item: Approved, number: int, cost: Cost, submission_id: bytes, at
         round=number,
         epsilon=item.epsilon,
         max_rows_per_person=cost.account.max_rows_per_person,
+        factor=item.survey.charge_factor,
         charged=cost.charged,
         submission=submission_id.hex(),
         at=at,

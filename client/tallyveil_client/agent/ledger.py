@@ -25,6 +25,7 @@ _KEYS = (
     "at",
     "charged_nano",
     "epsilon_nano",
+    "factor",
     "kind",
     "max_rows_per_person",
     "round",
@@ -46,7 +47,8 @@ class Charge:
         round: Number of the round.
         epsilon: Of one report.
         max_rows_per_person: m, as the policy had it then.
-        charged: Nano-epsilon withdrawn: `charge_of` the two above.
+        factor: How often that epsilon counts: 2 for add-or-remove neighbours, since accounts compare replace-one.
+        charged: Nano-epsilon withdrawn: `charge_of` the three above.
         submission: Identifier of what it paid for, in hexadecimal.
         at: The moment, as `tallyveil.moments` writes it.
 
@@ -61,12 +63,14 @@ class Charge:
     round: int
     epsilon: NanoEpsilon
     max_rows_per_person: int
+    factor: int
     charged: int
     submission: str
     at: str
 
     def __post_init__(self) -> None:
-        if self.kind != SUBMISSION or self.charged != charge_of(self.epsilon, self.max_rows_per_person):
+        cost = charge_of(self.epsilon * self.factor, self.max_rows_per_person)
+        if self.kind != SUBMISSION or self.factor not in (1, 2) or self.charged != cost:
             raise ConfigurationError("a charge is not what its epsilon and its rows cost")
 
 
@@ -210,6 +214,7 @@ def _content(charge: Charge) -> bytes:
             "at": charge.at,
             "charged_nano": charge.charged,
             "epsilon_nano": charge.epsilon,
+            "factor": charge.factor,
             "kind": charge.kind,
             "max_rows_per_person": charge.max_rows_per_person,
             "round": charge.round,
@@ -231,6 +236,7 @@ def _charge(entry: Entry) -> Charge:
             round=fields.integer("round"),
             epsilon=checked_nano(fields.integer("epsilon_nano")),
             max_rows_per_person=fields.integer("max_rows_per_person"),
+            factor=fields.integer("factor"),
             charged=fields.integer("charged_nano"),
             submission=fields.text("submission"),
             at=fields.text("at"),

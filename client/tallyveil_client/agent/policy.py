@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tallyveil.epsilon import NanoEpsilon, epsilon_text
 from tallyveil.errors import ConfigurationError, PolicyError
 from tallyveil.guarantee import KIND_LDP, KIND_WITHIN_BIN, KINDS
+from tallyveil.mechanisms import for_survey
 from tallyveil.survey import LEAST_BIN_VALUES, Survey
 
 USUAL_MIN_CLEAR_CELL = 10
@@ -165,7 +166,7 @@ def check_survey(policy: Policy, survey: Survey, epsilon_nano: NanoEpsilon, sour
         epsilon_text(limits.max_epsilon),
         epsilon_text(epsilon_nano),
     )
-    charge = epsilon_nano * account.max_rows_per_person
+    charge = epsilon_nano * survey.charge_factor * account.max_rows_per_person
     _allow(
         charge <= account.total_epsilon,
         f"total_epsilon of account '{account.name}'",
@@ -182,7 +183,7 @@ def check_survey(policy: Policy, survey: Survey, epsilon_nano: NanoEpsilon, sour
 
 def guarantee_kind(survey: Survey) -> str:
     """The kind of guarantee a survey's mechanism gives."""
-    return KIND_WITHIN_BIN if survey.mechanism == "brr" and survey.bins > 1 else KIND_LDP
+    return for_survey(survey, survey.epsilons[0]).guarantee.kind
 
 
 def _allow(condition: bool, limit: str, allowed: object, asked: object) -> None:

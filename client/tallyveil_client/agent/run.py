@@ -105,7 +105,7 @@ def _store_round(department: Department, item: Approved, window: Round, source: 
             not_done="nothing was charged, stored or sent",
             next_step="put the newest copy of the agent's store back",
         )
-    sealed = seal(collected, key, aids.token)
+    sealed = seal(collected, mechanism.law, key, aids.token)
     charge = charge_for(item, window.number, cost, key.submission_id, moment_text(aids.now()))
     total = cost.account.total_epsilon
     store.commit_round(NewRound(key, charge, total, sealed, config.name, filter_text(config)))

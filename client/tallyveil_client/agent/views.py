@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tallyveil.batch import Batch, decode_counts
+from tallyveil.batch import Batch
 from tallyveil.canonical import Json
 from tallyveil.cli.console import plain, print_table
 from tallyveil.cli.guarantees import guarantee_json, guarantee_text
 from tallyveil.epsilon import epsilon_text
 from tallyveil.errors import TallyveilError
-from tallyveil.guarantee import Guarantee
+from tallyveil.mechanisms import Mechanism
+from tallyveil.mechanisms.payload import decode_tally
 from tallyveil.survey import Survey
 from tallyveil_client.agent.cells import Reason
 from tallyveil_client.agent.collect import Collected
@@ -147,7 +148,7 @@ class Previewed:
     item: Approved
     department: str
     number: int
-    guarantee: Guarantee
+    mechanism: Mechanism
     batches: tuple[Batch, ...]
     message_bytes: tuple[int, ...]
 
@@ -162,7 +163,7 @@ class Previewed:
                     "cell": batch.cell,
                     "dimensions": cell_name(survey, batch.cell),
                     "records": batch.records,
-                    "made_up_counts": decode_counts(batch.payload, survey.domain.size).tolist(),
+                    "made_up_counts": decode_tally(self.mechanism.law, batch.records, batch.payload).counts.tolist(),
                     "payload_bytes": len(batch.payload),
                     "message_bytes": size,
                 }
@@ -170,7 +171,7 @@ class Previewed:
             ],
             "records": sum(batch.records for batch in self.batches),
             "message_bytes": sum(self.message_bytes),
-            "guarantee": guarantee_json(self.guarantee),
+            "guarantee": guarantee_json(self.mechanism.guarantee),
         }
 
     def show(self) -> None:
@@ -179,7 +180,7 @@ class Previewed:
         print_table(("header", "as it would be sent"), [(k.replace("_", " "), v) for k, v in self._header().items()])
         rows: list[tuple[object, ...]] = []
         for batch, size in list(zip(self.batches, self.message_bytes, strict=True))[:_SHOWN_CELLS]:
-            counts = decode_counts(batch.payload, survey.domain.size).tolist()
+            counts = decode_tally(self.mechanism.law, batch.records, batch.payload).counts.tolist()
             some = " ".join(map(str, counts[:_SHOWN_COUNTS])) + (" …" if len(counts) > _SHOWN_COUNTS else "")
             rows.append((batch.cell, cell_text(survey, batch.cell), batch.records, size, some))
         print_table(
@@ -192,7 +193,7 @@ class Previewed:
             print(f"… and {len(self.batches) - _SHOWN_CELLS} more cells: see --json")
         total = sum(batch.records for batch in self.batches)
         print(f"{total} records in {len(self.batches)} messages, {sum(self.message_bytes)} bytes.")
-        print(guarantee_text([self.guarantee]))
+        print(guarantee_text([self.mechanism.guarantee]))
 
     def _header(self) -> Json:
         return {

@@ -12,6 +12,7 @@ from typing import Literal, overload
 from tallyveil.domain import MAX_VALUES
 from tallyveil.epsilon import NanoEpsilon, to_nano
 from tallyveil.errors import ConfigurationError
+from tallyveil.guarantee import REPLACE_ONE
 from tallyveil.mechanisms.block_response import BlockResponse
 from tallyveil.mechanisms.brr import BinnedRandomisedResponse
 from tallyveil.mechanisms.brr_sealed import SealedBinnedResponse
@@ -40,12 +41,24 @@ def create(
 
 @overload
 def create(
-    name: str, *, domain_size: int, epsilon: float, bins: int = 1, randomness: Randomness | None = None
+    name: str,
+    *,
+    domain_size: int,
+    epsilon: float,
+    bins: int = 1,
+    neighbours: str = REPLACE_ONE,
+    randomness: Randomness | None = None,
 ) -> Mechanism: ...
 
 
 def create(
-    name: str, *, domain_size: int, epsilon: float, bins: int = 1, randomness: Randomness | None = None
+    name: str,
+    *,
+    domain_size: int,
+    epsilon: float,
+    bins: int = 1,
+    neighbours: str = REPLACE_ONE,
+    randomness: Randomness | None = None,
 ) -> Mechanism:
     """A mechanism by its name.
 
@@ -54,6 +67,7 @@ def create(
         domain_size: K, from 2 to 65,536.
         epsilon: Nats, in [0.01, 16].
         bins: The paper's fxs, for ``"brr"`` and ``"brr-sealed"``; 1 otherwise. Every bin must have at least two values.
+        neighbours: One of `tallyveil.guarantee.NEIGHBOURS`, for ``"histogram-laplace"``.
         randomness: Source of the coins; secure by default.
 
     Raises:
@@ -66,7 +80,7 @@ def create(
             not_done="no mechanism was made",
             next_step="check domain_size",
         )
-    return _make(name, values, wanted_bins, to_nano(epsilon), randomness)
+    return _make(name, values, wanted_bins, to_nano(epsilon), neighbours, randomness)
 
 
 def for_survey(survey: Survey, epsilon: NanoEpsilon, randomness: Randomness | None = None) -> Mechanism:
@@ -77,7 +91,7 @@ def for_survey(survey: Survey, epsilon: NanoEpsilon, randomness: Randomness | No
     """
     if epsilon not in survey.epsilons:
         raise ConfigurationError("the survey does not permit this epsilon", not_done="no mechanism was made")
-    return _make(survey.mechanism, survey.domain.size, survey.bins, epsilon, randomness)
+    return _make(survey.mechanism, survey.domain.size, survey.bins, epsilon, survey.neighbours, randomness)
 
 
 _WITH_BINS: dict[str, Callable[[int, int, NanoEpsilon, Randomness | None], Mechanism]] = {
@@ -92,12 +106,14 @@ _WITHOUT_BINS: dict[str, Callable[[int, NanoEpsilon, Randomness | None], Mechani
 }
 
 
-def _make(name: str, domain_size: int, bins: int, epsilon: NanoEpsilon, randomness: Randomness | None) -> Mechanism:
+def _make(
+    name: str, domain_size: int, bins: int, epsilon: NanoEpsilon, neighbours: str, randomness: Randomness | None
+) -> Mechanism:
     if bins < 1:
         raise ConfigurationError("bins is at least 1", not_done="no mechanism was made")
     if name in _WITH_BINS:
         return _WITH_BINS[name](domain_size, bins, epsilon, randomness)
-    if name not in _WITHOUT_BINS:
+    if name not in MECHANISMS:
         raise ConfigurationError(
             f"there is no such mechanism here; this version has {', '.join(MECHANISMS)}",
             not_done="no mechanism was made",
@@ -106,6 +122,11 @@ def _make(name: str, domain_size: int, bins: int, epsilon: NanoEpsilon, randomne
     if bins != 1:
         raise ConfigurationError(
             f"{name} does not bin", not_done="no mechanism was made", next_step="leave bins out, or choose brr"
+        )
+    if neighbours != REPLACE_ONE:
+        raise ConfigurationError(
+            f"{name} does not know these neighbours; {REPLACE_ONE} goes with every mechanism",
+            not_done="no mechanism was made",
         )
     return _WITHOUT_BINS[name](domain_size, epsilon, randomness)
 

@@ -5,7 +5,6 @@ Not here: their guarantees, which differ.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -14,19 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 from tallyveil.binning import Binning
 from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import InputError
-from tallyveil.guarantee import Guarantee
 from tallyveil.mechanisms.blocks import Blocks
-from tallyveil.mechanisms.estimate import Estimate, estimate_of
 from tallyveil.mechanisms.protocol import Reports
 from tallyveil.mechanisms.response import draw_offsets, shift_within
+from tallyveil.mechanisms.response_base import RecordResponse
 from tallyveil.mechanisms.tally import Tally
-from tallyveil.randomness import Keystream, Randomness, Words
+from tallyveil.randomness import Randomness, Words
 
 CHUNK_RECORDS = 16_384
 """Records drawn at a time: their words stay in the processor's cache."""
 
 
-class BlockResponse(ABC):
+class BlockResponse(RecordResponse):
     """Randomised response inside each bin of a binning.
 
     Args:
@@ -36,9 +34,8 @@ class BlockResponse(ABC):
     """
 
     def __init__(self, binning: Binning, epsilon: NanoEpsilon, randomness: Randomness | None = None) -> None:
+        super().__init__(binning.domain_size, epsilon, randomness)
         self.blocks = Blocks(binning, epsilon)
-        self.epsilon = epsilon
-        self._randomness = Keystream() if randomness is None else randomness
         self._widest = max(self.blocks.weights, key=lambda item: item.size)
         word = np.dtype(f"u{self._widest.bits // 8}").type
         totals = np.array([item.total for item in self.blocks.weights], dtype=word)
@@ -51,16 +48,6 @@ class BlockResponse(ABC):
         self._dtype = np.min_scalar_type(binning.domain_size - 1)
 
     @property
-    @abstractmethod
-    def name(self) -> str:
-        """The mechanism's identifier in surveys."""
-
-    @property
-    @abstractmethod
-    def guarantee(self) -> Guarantee:
-        """What one report protects, and what it does not."""
-
-    @property
     def binning(self) -> Binning:
         """The bins that reports disclose."""
         return self.blocks.binning
@@ -69,10 +56,6 @@ class BlockResponse(ABC):
     def law(self) -> Blocks:
         """The bins and their weights."""
         return self.blocks
-
-    @property
-    def domain_size(self) -> int:
-        return self.blocks.binning.domain_size
 
     def perturb(self, values: ArrayLike) -> Reports:
         """One report per record.
@@ -122,22 +105,6 @@ class BlockResponse(ABC):
                 raise outside(self.domain_size)
             counts += counted
         return Tally(flat.size, counts)
-
-    def perturb_and_tally(self, values: ArrayLike) -> Tally:
-        """The tally of one report per record."""
-        return self.tally(self.perturb(values))
-
-    def estimate(self, tally: Tally) -> Estimate:
-        """Unbiased counts, corrected in each bin with that bin's own n."""
-        return estimate_of(self.blocks, tally)
-
-    def variance(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Exact variance of each estimate, were `counts` the truth, shape (K,)."""
-        return self.blocks.variance(counts)
-
-    def covariance(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Exact covariance of the estimates, were `counts` the truth, shape (K, K)."""
-        return self.blocks.covariance(counts)
 
     def channel(self) -> NDArray[np.float64]:
         """The exact output law of each value, shape (K, K), rows sum to 1."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +34,7 @@ class Blocks:
 
     binning: Binning
     epsilon: NanoEpsilon
+    signed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.binning.smallest < 2:
@@ -71,6 +73,10 @@ class Blocks:
     def outputs(self) -> int:
         """K: reports are values."""
         return self.binning.domain_size
+
+    def total(self, tally: Tally) -> int:
+        """n."""
+        return tally.records
 
     def supports(self, tally: Tally) -> NDArray[np.int64]:
         """How often each value was reported."""

@@ -99,12 +99,21 @@ class Law(Protocol):
         """How many counts a tally has: K support counts, or a histogram of whatever reports show."""
         ...
 
+    @property
+    def signed(self) -> bool:
+        """Whether a count may be negative."""
+        ...
+
     def check(self, tally: Tally) -> None:
         """Refuse a tally that no reports can have made.
 
         Raises:
             PeerError: Another number of counts than `outputs`, or counts that do not fit the number of records.
         """
+        ...
+
+    def total(self, tally: Tally) -> int:
+        """n, or its estimate where n is not told."""
         ...
 
     def supports(self, tally: Tally) -> NDArray[np.int64]:

@@ -130,6 +130,8 @@ class NestedLaw(ABC):
         stated: The whole numbers that these follow from.
     """
 
+    signed = False
+
     def __init__(
         self,
         groups: Binning,
@@ -152,6 +154,10 @@ class NestedLaw(ABC):
     @abstractmethod
     def outputs(self) -> int:
         """Counts of a tally."""
+
+    def total(self, tally: Tally) -> int:
+        """n."""
+        return tally.records
 
     @abstractmethod
     def supports(self, tally: Tally) -> NDArray[np.int64]:
@@ -234,7 +240,9 @@ class NestedLaw(ABC):
         # Of reports that show the value's group, what each value receives in all: every other value takes `far` of it.
         received = supports * own + (totals[bin_of] - supports) * near
         elsewhere = n - totals[bin_of][:, None] - totals[bin_of][None, :]
-        matrix: NDArray[np.float64] = received[:, None] * far[None, :] + far[:, None] * received[None, :] + elsewhere * np.outer(far, far)
+        matrix: NDArray[np.float64] = (
+            received[:, None] * far[None, :] + far[:, None] * received[None, :] + elsewhere * np.outer(far, far)
+        )
         for group, (start, size) in enumerate(zip(self.groups.starts, self.groups.sizes, strict=True)):
             inside = slice(int(start), int(start + size))
             both = self.joint(c, group)

@@ -5,7 +5,7 @@ Not here: their coins, and bins in clear (`block_response`).
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import cached_property
 from typing import Any
 
@@ -13,34 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallyveil.binning import Binning
-from tallyveil.epsilon import NanoEpsilon
 from tallyveil.guarantee import Guarantee, full_ldp
 from tallyveil.mechanisms.block_response import CHUNK_RECORDS, checked_indices
-from tallyveil.mechanisms.estimate import Estimate, estimate_of
 from tallyveil.mechanisms.nested_law import NestedLaw
 from tallyveil.mechanisms.protocol import Reports
+from tallyveil.mechanisms.response_base import RecordResponse
 from tallyveil.mechanisms.tally import Tally
-from tallyveil.randomness import Keystream, Randomness, Words
+from tallyveil.randomness import Words
 
 
-class OutputResponse(ABC):
-    """A mechanism over the whole domain whose reports are numbers 0..outputs−1 under a `NestedLaw`.
-
-    Args:
-        domain_size: K.
-        epsilon: Of one report, in nano-nats.
-        randomness: Source of the coins; a keystream of the operating system's entropy by default.
-    """
-
-    def __init__(self, domain_size: int, epsilon: NanoEpsilon, randomness: Randomness | None = None) -> None:
-        self.domain_size = domain_size
-        self.epsilon = epsilon
-        self._randomness = Keystream() if randomness is None else randomness
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The mechanism's identifier in surveys."""
+class OutputResponse(RecordResponse):
+    """A mechanism over the whole domain whose reports are numbers 0..outputs−1 under a `NestedLaw`."""
 
     @cached_property
     @abstractmethod
@@ -106,19 +89,3 @@ class OutputResponse(ABC):
         for start in range(0, flat.size, CHUNK_RECORDS):
             counts += np.bincount(flat[start : start + CHUNK_RECORDS], minlength=outputs)
         return Tally(flat.size, counts)
-
-    def perturb_and_tally(self, values: ArrayLike) -> Tally:
-        """The tally of one report per record."""
-        return self.tally(self.perturb(values))
-
-    def estimate(self, tally: Tally) -> Estimate:
-        """Unbiased counts with their errors."""
-        return estimate_of(self.law, tally)
-
-    def variance(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Exact variance of each estimate, were `counts` the truth, shape (K,)."""
-        return self.law.variance(counts)
-
-    def covariance(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Exact covariance of the estimates, were `counts` the truth, shape (K, K)."""
-        return self.law.covariance(counts)

@@ -42,6 +42,11 @@ class Mechanism(Protocol):
         ...
 
     @property
+    def at_department(self) -> bool:
+        """Whether noise is added once to a department's histogram, not to each record."""
+        ...
+
+    @property
     def law(self) -> Law:
         """How its support counts come from true counts: p, q, variance, covariance."""
         ...
@@ -56,7 +61,15 @@ class Mechanism(Protocol):
         ...
 
     def perturb_and_tally(self, values: ArrayLike) -> Tally:
-        """The tally of one report per record, without holding all reports at a time."""
+        """The tally of all these records, perturbed; `gather` and `finish` in one."""
+        ...
+
+    def gather(self, values: ArrayLike) -> Tally:
+        """What reading these records adds to a tally under way; it is not to leave before `finish`."""
+        ...
+
+    def finish(self, tally: Tally) -> Tally:
+        """What may leave of everything gathered for one cell; called once."""
         ...
 
     def tally(self, reports: ArrayLike) -> Tally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +39,7 @@ class SupportLaw:
     among_others: Fraction
     size: int | None
     stated: dict[str, object]
+    signed: ClassVar[bool] = False
 
     def __hash__(self) -> int:
         return hash((self.p, self.q))
@@ -51,6 +53,10 @@ class SupportLaw:
     def outputs(self) -> int:
         """K: a tally holds support counts."""
         return self.domain_size
+
+    def total(self, tally: Tally) -> int:
+        """n."""
+        return tally.records
 
     def supports(self, tally: Tally) -> NDArray[np.int64]:
         """The tally's counts themselves."""

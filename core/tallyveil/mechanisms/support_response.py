@@ -5,7 +5,7 @@ Not here: their coins.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import cached_property
 from typing import Any
 
@@ -13,37 +13,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallyveil.binning import Binning
-from tallyveil.epsilon import NanoEpsilon
 from tallyveil.guarantee import Guarantee, full_ldp
 from tallyveil.mechanisms.block_response import checked_indices
-from tallyveil.mechanisms.estimate import Estimate, estimate_of
 from tallyveil.mechanisms.protocol import Reports
+from tallyveil.mechanisms.response_base import RecordResponse
 from tallyveil.mechanisms.support_law import SupportLaw
 from tallyveil.mechanisms.tally import Tally
-from tallyveil.randomness import Keystream, Randomness
 
 CHUNK_ENTRIES = 1 << 18
 """Numbers drawn at a time."""
 
 
-class SupportResponse(ABC):
-    """A mechanism over the whole domain with one p and one q.
-
-    Args:
-        domain_size: K.
-        epsilon: Of one report, in nano-nats.
-        randomness: Source of the coins; a keystream of the operating system's entropy by default.
-    """
-
-    def __init__(self, domain_size: int, epsilon: NanoEpsilon, randomness: Randomness | None = None) -> None:
-        self.domain_size = domain_size
-        self.epsilon = epsilon
-        self._randomness = Keystream() if randomness is None else randomness
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The mechanism's identifier in surveys."""
+class SupportResponse(RecordResponse):
+    """A mechanism over the whole domain with one p and one q."""
 
     @cached_property
     @abstractmethod
@@ -117,15 +99,3 @@ class SupportResponse(ABC):
     def _chunks(self, truth: NDArray[np.integer[Any]]) -> list[NDArray[np.integer[Any]]]:
         size = max(CHUNK_ENTRIES // self.domain_size, 1)
         return [truth[start : start + size] for start in range(0, truth.size, size)]
-
-    def estimate(self, tally: Tally) -> Estimate:
-        """Unbiased counts with their errors."""
-        return estimate_of(self.law, tally)
-
-    def variance(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Exact variance of each estimate, were `counts` the truth, shape (K,)."""
-        return self.law.variance(counts)
-
-    def covariance(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Exact covariance of the estimates, were `counts` the truth, shape (K, K)."""
-        return self.law.covariance(counts)

@@ -18,13 +18,19 @@ from tallyveil.errors import PeerError
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Support counts C_v of `records` reports, shape (K,), int64, none negative.
+    """Counts of `records` reports, int64: support counts C_v, or whatever else a law's `outputs` are.
 
     Two tallies of one mechanism add up; ``np.asarray(tally)`` is the counts.
+
+    Args:
+        records: n; 0 where it is not told.
+        counts: Shape (outputs,); negative ones only where noise was added to a histogram.
+        histograms: How many histograms with noise were added up; of no matter where reports are perturbed one by one.
     """
 
     records: int
     counts: NDArray[np.int64]
+    histograms: int = 0
 
     @classmethod
     def of(cls, counts: Sequence[int] | NDArray[np.int64]) -> Tally:
@@ -41,7 +47,7 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         if self.counts.shape != other.counts.shape:
             raise PeerError("tallies of different domains do not add up", not_done="they were not added")
-        return Tally(self.records + other.records, self.counts + other.counts)
+        return Tally(self.records + other.records, self.counts + other.counts, self.histograms + other.histograms)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):

@@ -93,9 +93,9 @@ def preview(
     mechanism = for_survey(item.survey, item.epsilon)
     invented = Collected(counted.summary, counted.clear_counts, made_up(item.survey, mechanism, counted.cell_counts))
     key = SubmissionKey(item.survey.hash, window.number, item.epsilon, bytes(ID_BYTES))
-    sealed = seal(invented, key, public_token)
+    sealed = seal(invented, mechanism.law, key, public_token)
     sizes = tuple(encode_request(batch).ByteSize() for batch in sealed)
-    shown = Previewed(item, name, window.number, mechanism.guarantee, sealed, sizes)
+    shown = Previewed(item, name, window.number, mechanism, sealed, sizes)
     if as_json:
         console.print_json(shown.to_json())
     else:

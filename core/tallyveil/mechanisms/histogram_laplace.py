@@ -1,0 +1,111 @@
+"""Noise at the department: its histogram as it is, and discrete Laplace noise on every count of it, once.
+
+Not here: perturbing records one by one. What is gathered is in clear until `finish`, and stays on the department's
+machine until then.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallyveil.binning import Binning
+from tallyveil.discrete_laplace import draw
+from tallyveil.epsilon import NANO, NanoEpsilon
+from tallyveil.errors import ConfigurationError, InputError
+from tallyveil.guarantee import ADD_OR_REMOVE, REPLACE_ONE, Guarantee, at_department
+from tallyveil.mechanisms.block_response import checked_indices
+from tallyveil.mechanisms.estimate import Estimate, estimate_of
+from tallyveil.mechanisms.laplace_law import LaplaceLaw
+from tallyveil.mechanisms.tally import Tally
+from tallyveil.randomness import Keystream, Randomness
+
+SENSITIVITY = {REPLACE_ONE: 2, ADD_OR_REMOVE: 1}
+"""How far one record moves the whole histogram, in all: replacing one takes from a count and adds to another."""
+
+
+class HistogramLaplace:
+    """A department's histogram with noise of scale sensitivity/epsilon on each of the K counts.
+
+    Privacy: epsilon-DP at the department. Replace-one, and n is told; or add-or-remove, and n is not told.
+    Accuracy: var ĉ_v = 2a/(1−a)² with a = e^(−epsilon/sensitivity), for each histogram, whatever n and K are.
+    Source: Ghosh, Roughgarden, Sundararajan 2009 (the two-sided geometric law); Dwork et al. 2006.
+    """
+
+    name = "histogram-laplace"
+    at_department = True
+
+    def __init__(
+        self, domain_size: int, epsilon: NanoEpsilon, neighbours: str, randomness: Randomness | None = None
+    ) -> None:
+        self.domain_size = domain_size
+        self.epsilon = epsilon
+        self._neighbours = neighbours
+        self._randomness = Keystream() if randomness is None else randomness
+
+    @cached_property
+    def law(self) -> LaplaceLaw:
+        """The noise's."""
+        scale = Fraction(SENSITIVITY[self._neighbours] * NANO, self.epsilon)
+        return LaplaceLaw(self.domain_size, scale, counted=self._neighbours == REPLACE_ONE)
+
+    @property
+    def binning(self) -> Binning:
+        """One bin: none is disclosed."""
+        return Binning(self.domain_size, 1)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return at_department(self.epsilon, self._neighbours)
+
+    def gather(self, values: ArrayLike) -> Tally:
+        """The histogram in clear; `finish` alone makes it fit to leave."""
+        flat = checked_indices(values, self.domain_size).reshape(-1)
+        return Tally(flat.size, np.bincount(flat, minlength=self.domain_size))
+
+    def finish(self, tally: Tally) -> Tally:
+        """The histogram with noise; without n where that is not told."""
+        noise = draw(self.law.scale, self.domain_size, self._randomness)
+        return Tally(tally.records if self.law.counted else 0, tally.counts + noise, histograms=1)
+
+    def perturb_and_tally(self, values: ArrayLike) -> Tally:
+        """The noisy histogram of all these records."""
+        return self.finish(self.gather(values))
+
+    def perturb(self, values: ArrayLike) -> NDArray[np.int64]:
+        """One report for all records: the noisy histogram, shape (1, K)."""
+        return self.perturb_and_tally(values).counts[None, :]
+
+    def tally(self, reports: ArrayLike) -> Tally:
+        """The sum of noisy histograms, shape (histograms, K); it knows no n.
+
+        Raises:
+            InputError: They are not such histograms.
+        """
+        array = np.asarray(reports)
+        if array.ndim != 2 or array.shape[1] != self.domain_size or array.dtype.kind != "i":
+            raise InputError("a report is a histogram of the domain", not_done="nothing was counted")
+        return Tally(0, array.sum(axis=0, dtype=np.int64), histograms=array.shape[0])
+
+    def estimate(self, tally: Tally) -> Estimate:
+        """The noisy counts with the noise's error."""
+        return estimate_of(self.law, tally)
+
+    def variance(self, counts: ArrayLike) -> NDArray[np.float64]:
+        """Of one histogram's counts, whatever the truth, shape (K,)."""
+        return self.law.variance(counts)
+
+    def covariance(self, counts: ArrayLike) -> NDArray[np.float64]:
+        """Diagonal, shape (K, K)."""
+        return self.law.covariance(counts)
+
+    def channel(self) -> NDArray[np.float64]:
+        """There is none: records are not perturbed one by one.
+
+        Raises:
+            ConfigurationError: Always.
+        """
+        raise ConfigurationError("noise at the department has no channel of single records")
