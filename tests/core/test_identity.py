@@ -171,7 +171,7 @@ def test_garbage_is_refused_as_a_certificate(data: bytes) -> None:
         identity_of_certificate(data)
 
 
-@pytest.mark.filterwarnings("ignore:Parsed a serial number")
+@pytest.mark.filterwarnings("ignore:Parsed a serial number", "ignore:Attribute's length")
 @given(st.integers(0, len(HEALTH_DER) - 1), st.integers(1, 255))
 def test_a_damaged_certificate_is_read_or_refused_and_never_breaks_the_reader(place: int, change: int) -> None:
     damaged = bytearray(HEALTH_DER)
@@ -180,8 +180,11 @@ def test_a_damaged_certificate_is_read_or_refused_and_never_breaks_the_reader(pl
         facts = describe_certificate(bytes(damaged))
     except ConfigurationError:
         return
-    assert facts.fingerprint != describe_certificate(HEALTH).fingerprint
-    assert diagnose(bytes(damaged), ROOT.certificate, NOW, expected_role=Role.DEPARTMENT)
+    whole = describe_certificate(HEALTH)
+    assert facts.fingerprint != whole.fingerprint
+    # Bits around the signature that nobody reads may change and leave all that is said and signed as it was.
+    unchanged = replace(facts, fingerprint=whole.fingerprint) == whole
+    assert diagnose(bytes(damaged), ROOT.certificate, NOW, expected_role=Role.DEPARTMENT) or unchanged
 
 
 def test_a_certificate_of_an_unknown_version_is_refused() -> None:

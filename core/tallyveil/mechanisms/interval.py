@@ -78,7 +78,15 @@ def normal_quantile(level: float) -> float:
 
 def normal_interval(centre: Fraction, variance: Fraction, limit: int | None, level: float) -> tuple[float, float]:
     """Bounds of a true count by the normal law around its estimate, within 0 and the limit, if there is one."""
-    reach = normal_quantile(level) * sqrt(variance)
+    return _within(centre, normal_quantile(level) * sqrt(variance), limit)
+
+
+def chebyshev_interval(centre: Fraction, variance: Fraction, limit: int | None, level: float) -> tuple[float, float]:
+    """Bounds that hold at the level whatever the estimate's law is, where its variance is at most the one given."""
+    return _within(centre, sqrt(variance / Fraction(1 - level)), limit)
+
+
+def _within(centre: Fraction, reach: float, limit: int | None) -> tuple[float, float]:
     low, high = max(float(centre) - reach, 0.0), max(float(centre) + reach, 0.0)
     return (low, high) if limit is None else (min(low, float(limit)), min(high, float(limit)))
 

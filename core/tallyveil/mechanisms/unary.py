@@ -48,7 +48,7 @@ class UnaryEncoding(SupportResponse):
         choices: tuple[WordBits, ...] = (32, 64)
         for bits in choices:
             one, other = self._rounded(bits)
-            if bits == 64 or float(self.epsilon) / 1e9 - _log_ratio(one, other, bits) <= LARGEST_LOSS:
+            if bits == 64 or float(self.epsilon) / 1e9 - log_ratio(one, other, bits) <= LARGEST_LOSS:
                 return one, other, bits
         raise AssertionError("64 bits are always taken")
 
@@ -59,7 +59,7 @@ class UnaryEncoding(SupportResponse):
 
     @property
     def realised_epsilon(self) -> float:
-        return _log_ratio(self._one, self._other, self._bits)
+        return log_ratio(self._one, self._other, self._bits)
 
     @cached_property
     def _law(self) -> SupportLaw:
@@ -112,8 +112,7 @@ class SymmetricUnaryEncoding(UnaryEncoding):
         return "sue"
 
     def _rounded(self, bits: WordBits) -> tuple[int, int]:
-        half_low, _ = exp_bounds(self.epsilon, digits=60, divisor=2)
-        one = floor(2**bits * half_low / (1 + half_low))
+        one = _symmetric_one(self.epsilon, bits)
         return one, 2**bits - one
 
 
@@ -134,7 +133,22 @@ class OptimisedUnaryEncoding(UnaryEncoding):
         return 2 ** (bits - 1), -floor(-(Fraction(2**bits) / (low + 1)))
 
 
-def _log_ratio(one: int, other: int, bits: WordBits) -> float:
+def symmetric_chances(epsilon: NanoEpsilon) -> tuple[int, WordBits]:
+    """How often of 2^bits a bit is kept, so that two bits of one report together stay within epsilon."""
+    one = _symmetric_one(epsilon, 32)
+    if float(epsilon) / 1e9 - log_ratio(one, 2**32 - one, 32) <= LARGEST_LOSS:
+        return one, 32
+    return _symmetric_one(epsilon, 64), 64
+
+
+def log_ratio(one: int, other: int, bits: WordBits) -> float:
+    """ln of p(1−q)/((1−p)q), in nats, for chances p and q given over 2^bits."""
     total, context = 2**bits, Context(prec=60)
     ratio = context.divide(Decimal(one * (total - other)), Decimal((total - one) * other))
     return float(context.ln(ratio))
+
+
+def _symmetric_one(epsilon: NanoEpsilon, bits: WordBits) -> int:
+    half_low, _ = exp_bounds(epsilon, digits=60, divisor=2)
+    chance = half_low / (1 + half_low)
+    return floor(chance * 2**bits)
