@@ -7,6 +7,7 @@ supports its own value more often than others of its group, those more often tha
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -61,6 +62,30 @@ class Weighting:
     own: Fraction
     near: Fraction
     far: Fraction
+
+
+def weighting_of(chances: Nested, kept: Fraction, stray: Fraction) -> Weighting:
+    """What a report adds to the estimate of one value of a group.
+
+    The group's own total is n̂ = (N − n·stray)/(kept − stray); with it
+    ĉ = (C − n̂·near − (n − n̂)·far)/(own − near). With a single group, which every report shows, n̂ = n.
+    """
+    scale = chances.own - chances.near
+    inside, outside = ((shown - stray) / (kept - stray) if kept < 1 else Fraction(1) for shown in (1, 0))
+    near, far = (-(total * chances.near + (1 - total) * chances.far) / scale for total in (inside, outside))
+    return Weighting(near + 1 / scale, near, far)
+
+
+def nested_variance(chances: Sequence[Nested], sizes: Sequence[int], kept: Fraction, stray: Fraction) -> Fraction:
+    """Total variance per record over all values, values equally frequent, exactly; less 1, the same for all laws."""
+    values, total = sum(sizes), Fraction(0)
+    for (item, size), groups in Counter(zip(chances, sizes, strict=True)).items():
+        weighting, share = weighting_of(item, kept, stray), Fraction(size, values)
+        shown = share * kept + (1 - share) * stray
+        support = (item.own + (size - 1) * item.near) / values + (1 - share) * item.far
+        squares = support * weighting.own**2 + (shown - support) * weighting.near**2 + (1 - shown) * weighting.far**2
+        total += groups * size * squares
+    return total
 
 
 @dataclass(frozen=True)
@@ -176,18 +201,8 @@ class NestedLaw(ABC):
 
     @cached_property
     def weightings(self) -> tuple[Weighting, ...]:
-        """What a report adds to estimates of each group's values.
-
-        The group's own total is n̂ = (N − n·stray)/(kept − stray); with it
-        ĉ = (C − n̂·near − (n − n̂)·far)/(own − near).
-        """
-        result = list[Weighting]()
-        for item in self.chances:
-            scale = item.own - item.near
-            inside, outside = (((1 if shown else 0) - self.stray) / (self.kept - self.stray) for shown in (True, False))
-            shares = [-(total * item.near + (1 - total) * item.far) / scale for total in (inside, outside)]
-            result.append(Weighting(shares[0] + 1 / scale, shares[0], shares[1]))
-        return tuple(result)
+        """What a report adds to estimates of each group's values."""
+        return tuple(weighting_of(item, self.kept, self.stray) for item in self.chances)
 
     @property
     def parameters(self) -> tuple[dict[str, object], ...]:

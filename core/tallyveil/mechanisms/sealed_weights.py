@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from tallyveil.binning import Binning
 from tallyveil.epsilon import NanoEpsilon
-from tallyveil.mechanisms.nested_law import Nested
+from tallyveil.mechanisms.nested_law import Nested, nested_variance
 from tallyveil.mechanisms.weights import Weights, class_weights
 
 STEPS = 64
@@ -67,16 +67,10 @@ def _pair(bins: int, largest: int, epsilon: NanoEpsilon, step: int) -> SealedWei
 
 
 def _total_variance(pair: SealedWeights, sizes: tuple[int, ...]) -> Fraction:
-    p, q, values = pair.outer.p, pair.outer.q, sum(sizes)
-    total = Fraction(0)
-    for size in set(sizes):
-        item, share = pair.chances(size), Fraction(size, values)
-        shown = share * p + (1 - share) * q
-        support = (item.own + (size - 1) * item.near) / values + (1 - share) * item.far
-        scale = item.own - item.near
-        inside, outside = (1 - q) / (p - q), -q / (p - q)
-        near, far = (-(part * item.near + (1 - part) * item.far) / scale for part in (inside, outside))
-        cell = support * (near + 1 / scale) ** 2 + (shown - support) * near**2 + (1 - shown) * far**2
-        bin_ = shown * inside**2 + (1 - shown) * outside**2
-        total += sizes.count(size) * (size * cell + bin_)
-    return total
+    p, q = pair.outer.p, pair.outer.q
+    chances = {size: pair.chances(size) for size in set(sizes)}
+    bins = Fraction(0)
+    for size in sizes:
+        shown = Fraction(size, sum(sizes)) * (p - q) + q
+        bins += (shown * (1 - q) ** 2 + (1 - shown) * q**2) / (p - q) ** 2
+    return nested_variance([chances[size] for size in sizes], sizes, p, q) + bins

@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tallyveil.mechanisms.hadamard import transform
 from tallyveil.mechanisms.hash_tables import hash_tables
 from tallyveil.mechanisms.interval import chebyshev_interval, is_nearly_normal, normal_interval
 from tallyveil.mechanisms.law import Cell, require_possible
@@ -129,7 +130,7 @@ class SketchLaw:
             set_bits: NDArray[np.int64] = counts[rows, sketch.tables].sum(axis=0)
             return set_bits
         pairs = tally.counts.reshape(sketch.rows, sketch.width, 2)
-        agreements = hadamard(pairs[:, :, 1] - pairs[:, :, 0])[rows, sketch.tables].sum(axis=0)
+        agreements = transform(pairs[:, :, 1] - pairs[:, :, 0])[rows, sketch.tables].sum(axis=0)
         supports: NDArray[np.int64] = (tally.records + agreements) // 2
         return supports
 
@@ -158,7 +159,8 @@ class SketchLaw:
         """Of coins, and of seeds drawn anew, shape (K,)."""
         c = np.asarray(counts, dtype=np.float64)
         pairs = c * (c - 1)
-        return self.support.variance(c) + float(self.sketch.collision) * np.maximum(pairs.sum() - pairs, 0)
+        others: NDArray[np.float64] = np.maximum(pairs.sum() - pairs, 0)
+        return self.support.variance(c) + float(self.sketch.collision) * others
 
     def covariance(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Of coins, and of seeds drawn anew, shape (K, K): two values that collide lift each other."""
@@ -176,15 +178,3 @@ class SketchLaw:
             "hash_width": self.sketch.width,
         }
         return tuple(named | parameters for parameters in self.support.parameters)
-
-
-def hadamard(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Walsh and Hadamard's transform of the last axis, whose length is a power of two; exact."""
-    result, length = values.copy(), values.shape[-1]
-    step = 1
-    while step < length:
-        shaped = result.reshape(*values.shape[:-1], length // (2 * step), 2, step)
-        first, second = shaped[..., 0, :].copy(), shaped[..., 1, :].copy()
-        shaped[..., 0, :], shaped[..., 1, :] = first + second, first - second
-        step *= 2
-    return result

@@ -18,10 +18,11 @@ from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import ConfigurationError, InputError
 from tallyveil.guarantee import Guarantee, full_ldp
 from tallyveil.mechanisms.block_response import checked_indices
+from tallyveil.mechanisms.hadamard import odd, transform
 from tallyveil.mechanisms.protocol import Reports
 from tallyveil.mechanisms.response import draw_below
 from tallyveil.mechanisms.response_base import RecordResponse
-from tallyveil.mechanisms.sketch_law import Sketch, SketchLaw, hadamard
+from tallyveil.mechanisms.sketch_law import Sketch, SketchLaw
 from tallyveil.mechanisms.support_law import SupportLaw
 from tallyveil.mechanisms.tally import Tally
 from tallyveil.mechanisms.unary import log_ratio, symmetric_chances
@@ -203,7 +204,7 @@ class HadamardSketch(_SketchResponse):
         word = np.dtype(f"u{self._weights.bits // 8}").type
         words = draw_below(word(self._weights.total), flat.size, self._weights.bits, self._randomness)
         kept = words < word(self._weights.keep)
-        agree = np.bitwise_count((columns & buckets).astype(np.uint32)) & 1 == 0
+        agree = ~odd(columns.astype(np.uint32), buckets.astype(np.uint32))
         signs = np.where(kept, agree, ~agree)
         reports = (rows * self.sketch.width + columns) * 2 + signs
         result: NDArray[np.uint32] = reports.astype(np.uint32).reshape(truth.shape)
@@ -222,7 +223,7 @@ class HadamardSketch(_SketchResponse):
         """The exact output law of each value under this seed, shape (K, 2·k·m); rows sum to 1; for small sketches."""
         rows, width = self.sketch.rows, self.sketch.width
         _check_outputs(2 * rows * width)
-        matrix = hadamard(np.eye(width, dtype=np.int64))[self.sketch.tables]  # (k, K, m): sign of each column
+        matrix = transform(np.eye(width, dtype=np.int64))[self.sketch.tables]  # (k, K, m): sign of each column
         p, q = float(self._weights.p), float(self._weights.q)
         signs = np.stack([np.where(matrix < 0, p, q), np.where(matrix > 0, p, q)], axis=3) / (rows * width)
         result: NDArray[np.float64] = signs.transpose(1, 0, 2, 3).reshape(self.domain_size, -1)

@@ -96,6 +96,11 @@ class SupportResponse(RecordResponse):
             tally += self.tally(self._respond(chunk))
         return tally
 
+    @property
+    def _chunk_records(self) -> int:
+        """Records at a time."""
+        return max(CHUNK_ENTRIES // self.domain_size, 1)
+
     def _chunks(self, truth: NDArray[np.integer[Any]]) -> list[NDArray[np.integer[Any]]]:
-        size = max(CHUNK_ENTRIES // self.domain_size, 1)
+        size = self._chunk_records
         return [truth[start : start + size] for start in range(0, truth.size, size)]

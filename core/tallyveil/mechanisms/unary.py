@@ -151,4 +151,4 @@ def log_ratio(one: int, other: int, bits: WordBits) -> float:
 def _symmetric_one(epsilon: NanoEpsilon, bits: WordBits) -> int:
     half_low, _ = exp_bounds(epsilon, digits=60, divisor=2)
     chance = half_low / (1 + half_low)
-    return floor(chance * 2**bits)
+    return floor(chance * (1 << bits))
