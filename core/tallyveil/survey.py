@@ -26,7 +26,20 @@ from tallyveil.signing import SigningKey, VerifyingKey, seal, unseal, unverified
 
 FORMAT = "tallyveil-survey/1"
 PURPOSE = "survey"
-MECHANISMS = ("grr", "brr", "brr-sealed", "ss", "sue", "oue")
+MECHANISMS = (
+    "grr",
+    "brr",
+    "brr-sealed",
+    "ss",
+    "sue",
+    "oue",
+    "olh",
+    "hr",
+    "rappor",
+    "cms",
+    "hcms",
+    "histogram-laplace",
+)
 BINNED = ("brr", "brr-sealed")
 """Mechanisms that bin; of them `brr` alone discloses the bin."""
 

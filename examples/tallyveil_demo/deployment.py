@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from tallyveil.guarantee import KIND_LDP, KIND_WITHIN_BIN
+from tallyveil.guarantee import KIND_AT_DEPARTMENT, KIND_LDP, KIND_WITHIN_BIN
 from tallyveil.moments import moment_text
 from tallyveil_demo.offices import AGE_COLUMN, HIGH, LOW, Office
 from tallyveil_demo.processes import Answer, run_tallyveil, run_together
@@ -73,7 +73,7 @@ total_epsilon = 4.0
 source = "heads"
 attribute = "age"
 account = "heads"
-guarantees = ["{KIND_LDP}", "{KIND_WITHIN_BIN}"]
+guarantees = ["{KIND_LDP}", "{KIND_WITHIN_BIN}", "{KIND_AT_DEPARTMENT}"]
 max_epsilon = {EPSILON}.0
 min_clear_cell = 1
 min_clear_cell_reason = "a demonstration: this table of counts is public"

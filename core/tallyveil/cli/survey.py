@@ -11,6 +11,8 @@ from typing import Annotated
 import typer
 
 from tallyveil.cli import console, files
+from tallyveil.guarantee import NEIGHBOURS, REPLACE_ONE
+from tallyveil.survey import MECHANISMS
 
 app = typer.Typer(help="Define, sign, show, verify and compare surveys.", no_args_is_help=True)
 
@@ -36,7 +38,10 @@ def new(
         typer.Option(help="15..99, 0..100:5 (with a step), a,b,c or [0,1000,5000] (intervals).", show_default=False),
     ],
     mechanism: Annotated[
-        str, typer.Option(help="grr, ss, sue, oue; or brr, which discloses the bin.", show_default=False)
+        str,
+        typer.Option(
+            help=f"{', '.join(MECHANISMS)}; or auto. Only brr discloses bins.", show_default=False
+        ),
     ],
     epsilon: Annotated[
         list[str], typer.Option(help="Permitted value, 0.01 to 16; repeat for more.", show_default=False)
@@ -47,7 +52,10 @@ def new(
     closes: Annotated[
         list[str], typer.Option(help="That round closes; repeat the pair for more rounds.", show_default=False)
     ],
-    bins: Annotated[int, typer.Option(help="Bins of equal width (the paper's fxs); for brr.")] = 1,
+    bins: Annotated[int, typer.Option(help="Bins of equal width (the paper's fxs); for brr and brr-sealed.")] = 1,
+    neighbours: Annotated[
+        str, typer.Option(help=f"{' or '.join(NEIGHBOURS)}: what histogram-laplace hides; the latter hides n too.")
+    ] = REPLACE_ONE,
     dimension: Annotated[
         list[str] | None, typer.Option(help="Sent in clear: sex=Female,Male; repeat for more.", show_default=False)
     ] = None,
@@ -71,19 +79,21 @@ def new(
     from tallyveil.cli.survey_view import print_survey, survey_json
     from tallyveil.domain import parse_domain
     from tallyveil.epsilon import to_nano
+    from tallyveil.mechanisms.choice import auto
     from tallyveil.survey import Minimums, Survey
 
     epsilons = options.parse_epsilons(epsilon)
     rounds = options.parse_rounds(opens, closes)
+    values = parse_domain(domain)
     survey = Survey(
         name=name,
         version=version,
         title=title,
         purpose=purpose,
         attribute=attribute,
-        domain=parse_domain(domain),
+        domain=values,
         bins=bins,
-        mechanism=mechanism,
+        mechanism=auto(values.size, epsilons[0]) if mechanism == "auto" else mechanism,
         epsilons=epsilons,
         epsilon_floor=epsilons[0] if epsilon_floor is None else to_nano(epsilon_floor),
         dimensions=tuple(options.parse_dimension(text) for text in dimension or ()),
@@ -91,6 +101,7 @@ def new(
         minimums=Minimums(departments=min_departments, bin_values=min_bin_values),
         quota=quota,
         expires=options.expiry(expires, rounds),
+        neighbours=neighbours,
     )
     path = output or Path(f"{name}-v{version}.json")
     files.write_file(path, write_draft(survey), force=force)

@@ -10,6 +10,7 @@ from typing import cast
 
 import numpy as np
 
+from tallyveil.binning import Binning
 from tallyveil.canonical import Json
 from tallyveil.cli.console import print_table
 from tallyveil.cli.guarantees import guarantee_json, guarantee_text
@@ -36,10 +37,12 @@ def survey_json(survey: Survey) -> dict[str, object]:
         "version": survey.version,
         "hash": survey.hash,
         "values": survey.domain.size,
-        "bins": binning.bins,
+        "bins": survey.bins,
+        "disclosed_bins": binning.bins,
         "smallest_bin": binning.smallest,
         "largest_bin": int(binning.sizes.max()),
         "mechanism": survey.mechanism,
+        "neighbours": survey.neighbours,
         "epsilons": [epsilon / NANO for epsilon in survey.epsilons],
         "cells": survey.cell_count,
         "rounds": len(survey.rounds),
@@ -61,7 +64,7 @@ def print_survey(survey: Survey, standing: str) -> None:
         ("title", survey.title),
         ("purpose", survey.purpose),
         ("attribute", f"{survey.attribute}: {_domain_text(survey.domain)}"),
-        ("mechanism", f"{survey.mechanism}, {survey.binning.describe()}"),
+        ("mechanism", _mechanism_text(survey)),
         ("epsilon", " or ".join(map(epsilon_text, survey.epsilons)) + floor),
         *((f"in clear: {item.name}", _domain_text(item.domain)) for item in survey.dimensions),
         ("cells", f"{survey.cell_count}"),
@@ -123,6 +126,14 @@ def refinement(before: Survey, after: Survey) -> Refinement | None:
     _, counts = np.unique(pairs, axis=1, return_counts=True)
     alone = int(np.count_nonzero(counts == 1))
     return Refinement(counts.size, int(counts.min()), alone, before.domain.size)
+
+
+def _mechanism_text(survey: Survey) -> str:
+    if survey.mechanism == "brr-sealed":
+        return f"brr-sealed, {Binning(survey.domain.size, survey.bins).describe()}, none of them disclosed"
+    if survey.mechanism == "histogram-laplace":
+        return f"histogram-laplace, neighbours: {survey.neighbours}"
+    return f"{survey.mechanism}, {survey.binning.describe()}"
 
 
 def _domain_text(domain: Domain) -> str:

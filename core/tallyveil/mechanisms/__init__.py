@@ -5,7 +5,7 @@ Not here: surveys, wire, stores; a mechanism knows indices 0..K−1 and nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from hashlib import sha256
 from operator import index
 from typing import Literal, overload
 
@@ -14,16 +14,13 @@ from tallyveil.epsilon import NanoEpsilon, to_nano
 from tallyveil.errors import ConfigurationError
 from tallyveil.guarantee import REPLACE_ONE
 from tallyveil.mechanisms.block_response import BlockResponse
-from tallyveil.mechanisms.brr import BinnedRandomisedResponse
-from tallyveil.mechanisms.brr_sealed import SealedBinnedResponse
 from tallyveil.mechanisms.estimate import Estimate
-from tallyveil.mechanisms.grr import GeneralisedRandomisedResponse
+from tallyveil.mechanisms.hash_tables import SEED_BYTES
 from tallyveil.mechanisms.protocol import Mechanism
-from tallyveil.mechanisms.ss import SubsetSelection
+from tallyveil.mechanisms.registry import Parameters, make
 from tallyveil.mechanisms.tally import Tally
-from tallyveil.mechanisms.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
-from tallyveil.randomness import Randomness
-from tallyveil.survey import MECHANISMS, Survey
+from tallyveil.randomness import Randomness, public_token
+from tallyveil.survey import Survey
 
 __all__ = ["Estimate", "Mechanism", "Tally", "create", "for_survey"]
 
@@ -47,6 +44,7 @@ def create(
     epsilon: float,
     bins: int = 1,
     neighbours: str = REPLACE_ONE,
+    hash_seed: bytes | None = None,
     randomness: Randomness | None = None,
 ) -> Mechanism: ...
 
@@ -58,16 +56,19 @@ def create(
     epsilon: float,
     bins: int = 1,
     neighbours: str = REPLACE_ONE,
+    hash_seed: bytes | None = None,
     randomness: Randomness | None = None,
 ) -> Mechanism:
     """A mechanism by its name.
 
     Args:
-        name: One of `tallyveil.survey.MECHANISMS`.
+        name: One of `tallyveil.survey.MECHANISMS`; or ``"auto"``, the full epsilon-LDP one of least error.
         domain_size: K, from 2 to 65,536.
         epsilon: Nats, in [0.01, 16].
         bins: The paper's fxs, for ``"brr"`` and ``"brr-sealed"``; 1 otherwise. Every bin must have at least two values.
         neighbours: One of `tallyveil.guarantee.NEIGHBOURS`, for ``"histogram-laplace"``.
+        hash_seed: Public, for ``"cms"``, ``"hcms"`` and ``"rappor"``; a fresh one without. Tallies of different
+            seeds do not add up.
         randomness: Source of the coins; secure by default.
 
     Raises:
@@ -80,55 +81,23 @@ def create(
             not_done="no mechanism was made",
             next_step="check domain_size",
         )
-    return _make(name, values, wanted_bins, to_nano(epsilon), neighbours, randomness)
+    seed = public_token(SEED_BYTES) if hash_seed is None else hash_seed
+    return make(name, Parameters(values, to_nano(epsilon), wanted_bins, neighbours, seed), randomness)
 
 
 def for_survey(survey: Survey, epsilon: NanoEpsilon, randomness: Randomness | None = None) -> Mechanism:
     """The mechanism a survey names, at one of its permitted values of epsilon.
+
+    Hash functions follow from the survey and the epsilon, so that what collides differs from one epsilon to the next.
 
     Raises:
         ConfigurationError: The survey does not permit this epsilon.
     """
     if epsilon not in survey.epsilons:
         raise ConfigurationError("the survey does not permit this epsilon", not_done="no mechanism was made")
-    return _make(survey.mechanism, survey.domain.size, survey.bins, epsilon, survey.neighbours, randomness)
-
-
-_WITH_BINS: dict[str, Callable[[int, int, NanoEpsilon, Randomness | None], Mechanism]] = {
-    "brr": BinnedRandomisedResponse,
-    "brr-sealed": SealedBinnedResponse,
-}
-_WITHOUT_BINS: dict[str, Callable[[int, NanoEpsilon, Randomness | None], Mechanism]] = {
-    "grr": GeneralisedRandomisedResponse,
-    "ss": SubsetSelection,
-    "sue": SymmetricUnaryEncoding,
-    "oue": OptimisedUnaryEncoding,
-}
-
-
-def _make(
-    name: str, domain_size: int, bins: int, epsilon: NanoEpsilon, neighbours: str, randomness: Randomness | None
-) -> Mechanism:
-    if bins < 1:
-        raise ConfigurationError("bins is at least 1", not_done="no mechanism was made")
-    if name in _WITH_BINS:
-        return _WITH_BINS[name](domain_size, bins, epsilon, randomness)
-    if name not in MECHANISMS:
-        raise ConfigurationError(
-            f"there is no such mechanism here; this version has {', '.join(MECHANISMS)}",
-            not_done="no mechanism was made",
-            next_step="name one of them",
-        )
-    if bins != 1:
-        raise ConfigurationError(
-            f"{name} does not bin", not_done="no mechanism was made", next_step="leave bins out, or choose brr"
-        )
-    if neighbours != REPLACE_ONE:
-        raise ConfigurationError(
-            f"{name} does not know these neighbours; {REPLACE_ONE} goes with every mechanism",
-            not_done="no mechanism was made",
-        )
-    return _WITHOUT_BINS[name](domain_size, epsilon, randomness)
+    seed = sha256(f"tallyveil/hash-seed/1\n{survey.hash}\n{epsilon}".encode()).digest()
+    parameters = Parameters(survey.domain.size, epsilon, survey.bins, survey.neighbours, seed)
+    return make(survey.mechanism, parameters, randomness)
 
 
 def _whole(number: int, name: str) -> int:

@@ -17,7 +17,7 @@ from tallyveil.mechanisms.estimate import Estimate
 from tallyveil.mechanisms.law import Law
 from tallyveil.mechanisms.tally import Tally
 
-Reports = NDArray[np.unsignedinteger[Any]]
+Reports = NDArray[np.integer[Any]]
 
 
 class Mechanism(Protocol):
