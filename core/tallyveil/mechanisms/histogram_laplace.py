@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,7 +37,7 @@ class HistogramLaplace:
     """
 
     name = "histogram-laplace"
-    at_department = True
+    at_department: ClassVar[bool] = True
 
     def __init__(
         self, domain_size: int, epsilon: NanoEpsilon, neighbours: str, randomness: Randomness | None = None

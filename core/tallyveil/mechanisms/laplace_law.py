@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import inf
 from typing import ClassVar
 
 import numpy as np
@@ -39,7 +40,6 @@ class LaplaceCell:
     histograms: int
     law: LaplaceLaw
     limit: int | None
-    nearly_normal: ClassVar[bool] = False
 
     @property
     def corrected(self) -> Fraction:
@@ -51,11 +51,17 @@ class LaplaceCell:
         """Of the noise, whatever the truth."""
         return self.histograms * self.law.noise_variance
 
+    @property
+    def nearly_normal(self) -> bool:
+        """Never: the law of the sum is known exactly."""
+        return False
+
     def interval(self, level: float) -> tuple[float, float]:
         """By the exact law of the noise's sum."""
         reach = half_width(self.law.scale, self.histograms, level)
-        top = float("inf") if self.limit is None else float(self.limit)
-        return tuple(min(max(float(end), 0.0), top) for end in (self.support - reach, self.support + reach))  # type: ignore[return-value]
+        top = inf if self.limit is None else float(self.limit)
+        low, high = float(self.support - reach), float(self.support + reach)
+        return min(max(low, 0.0), top), min(max(high, 0.0), top)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -87,7 +87,13 @@ class SupportCell:
 
 
 class Law(Protocol):
-    """The law of a mechanism's support counts."""
+    """The law of a mechanism's support counts.
+
+    Attributes:
+        signed: Whether a count may be negative.
+    """
+
+    signed: ClassVar[bool]
 
     @property
     def domain_size(self) -> int:
@@ -97,11 +103,6 @@ class Law(Protocol):
     @property
     def outputs(self) -> int:
         """How many counts a tally has: K support counts, or a histogram of whatever reports show."""
-        ...
-
-    @property
-    def signed(self) -> bool:
-        """Whether a count may be negative."""
         ...
 
     def check(self, tally: Tally) -> None:

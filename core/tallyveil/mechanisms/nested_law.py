@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -155,7 +156,7 @@ class NestedLaw(ABC):
         stated: The whole numbers that these follow from.
     """
 
-    signed = False
+    signed: ClassVar[bool] = False
 
     def __init__(
         self,

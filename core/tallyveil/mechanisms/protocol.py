@@ -5,7 +5,7 @@ Not here: any mechanism.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,13 @@ Reports = NDArray[np.integer[Any]]
 
 
 class Mechanism(Protocol):
-    """One mechanism with all its parameters; value indices are 0..K−1."""
+    """One mechanism with all its parameters; value indices are 0..K−1.
+
+    Attributes:
+        at_department: Whether noise is added once to a department's histogram, not to each record.
+    """
+
+    at_department: ClassVar[bool]
 
     @property
     def name(self) -> str: ...
@@ -39,11 +45,6 @@ class Mechanism(Protocol):
     @property
     def binning(self) -> Binning:
         """The bins that reports disclose; one bin where they disclose none."""
-        ...
-
-    @property
-    def at_department(self) -> bool:
-        """Whether noise is added once to a department's histogram, not to each record."""
         ...
 
     @property

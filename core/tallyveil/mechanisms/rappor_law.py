@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,7 +56,7 @@ class RapporLaw:
         stated: The whole numbers it follows from.
     """
 
-    signed = False
+    signed: ClassVar[bool] = False
 
     def __init__(self, bloom: Bloom, p: Fraction, stated: dict[str, object]) -> None:
         self.bloom = bloom

@@ -6,6 +6,7 @@ Not here: coins and laws. Reports are counted as they are drawn, so what is gath
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +29,7 @@ class RecordResponse(ABC):
         randomness: Source of the coins; a keystream of the operating system's entropy by default.
     """
 
-    at_department = False
+    at_department: ClassVar[bool] = False
 
     def __init__(self, domain_size: int, epsilon: NanoEpsilon, randomness: Randomness | None = None) -> None:
         self.domain_size = domain_size

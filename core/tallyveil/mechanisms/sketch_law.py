@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -91,7 +92,7 @@ class SketchLaw:
             set bits by (row, bucket).
     """
 
-    signed = False
+    signed: ClassVar[bool] = False
 
     def __init__(self, sketch: Sketch, support: SupportLaw, *, signed_columns: bool) -> None:
         self.sketch = sketch
