@@ -36,7 +36,6 @@ class HistogramLaplace:
     Source: Ghosh, Roughgarden, Sundararajan 2009 (the two-sided geometric law); Dwork et al. 2006.
     """
 
-    name = "histogram-laplace"
     at_department: ClassVar[bool] = True
 
     def __init__(
@@ -47,9 +46,17 @@ class HistogramLaplace:
         self._neighbours = neighbours
         self._randomness = Keystream() if randomness is None else randomness
 
-    @cached_property
+    @property
+    def name(self) -> str:
+        return "histogram-laplace"
+
+    @property
     def law(self) -> LaplaceLaw:
         """The noise's."""
+        return self._law
+
+    @cached_property
+    def _law(self) -> LaplaceLaw:
         scale = Fraction(SENSITIVITY[self._neighbours] * NANO, self.epsilon)
         return LaplaceLaw(self.domain_size, scale, counted=self._neighbours == REPLACE_ONE)
 

@@ -115,14 +115,16 @@ class HadamardResponse(OutputResponse):
         Communication, AISTATS 2019.
     """
 
-    name = "hr"
-
     def __init__(self, domain_size: int, epsilon: NanoEpsilon, randomness: Randomness | None = None) -> None:
         super().__init__(domain_size, epsilon, randomness)
         self._shape = best_shape(domain_size, epsilon)
         favoured = self._shape.favoured
         # `size` of these weights is not used: two classes of outputs are drawn, each uniform.
         self._weights = Weights(2, *class_weights(favoured, self._shape.outputs - favoured, epsilon))
+
+    @property
+    def name(self) -> str:
+        return "hr"
 
     @property
     def shape(self) -> Shape:

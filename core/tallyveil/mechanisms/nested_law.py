@@ -223,10 +223,10 @@ class NestedLaw(ABC):
 
     def cells(self, tally: Tally) -> Sequence[Cell]:
         """One for each value."""
-        supports, totals = self.supports(tally).tolist(), self.group_totals(tally).tolist()
+        totals = list(map(int, self.group_totals(tally)))
         return [
             NestedCell(support, totals[group], tally.records, self.chances[group], self.weightings[group])
-            for support, group in zip(supports, self.groups.bin_of.tolist(), strict=True)
+            for support, group in zip(map(int, self.supports(tally)), map(int, self.groups.bin_of), strict=True)
         ]
 
     def corrected(self, tally: Tally) -> NDArray[np.float64]:

@@ -45,8 +45,6 @@ class OptimisedLocalHashing(SupportResponse):
     Source: Wang, Blocki, Li, Jha: Locally Differentially Private Protocols for Frequency Estimation, USENIX 2017 (OLH).
     """
 
-    name = "olh"
-
     def __init__(self, domain_size: int, epsilon: NanoEpsilon, randomness: Randomness | None = None) -> None:
         super().__init__(domain_size, epsilon, randomness)
         # A test's one source serves both.
@@ -54,6 +52,10 @@ class OptimisedLocalHashing(SupportResponse):
         self._weights = best_weights(domain_size, epsilon)
         self._buckets = Buckets(self._weights.size)
         self._starts, self._sizes = self._buckets.starts, self._buckets.sizes
+
+    @property
+    def name(self) -> str:
+        return "olh"
 
     @property
     def buckets(self) -> int:

@@ -59,8 +59,6 @@ class Rappor(RecordResponse):
     Source: Erlingsson, Pihur, Korolova: RAPPOR, CCS 2014, with p = 1/4 and q = 3/4 of the instantaneous response.
     """
 
-    name = "rappor"
-
     def __init__(
         self, domain_size: int, epsilon: NanoEpsilon, seed: bytes, randomness: Randomness | None = None
     ) -> None:
@@ -75,6 +73,10 @@ class Rappor(RecordResponse):
         self._seed = seed
         low, _ = exp_bounds(epsilon, digits=60, divisor=2 * HASHES)
         self._bit = BitChances(floor(_WORD * low / (1 + low)))
+
+    @property
+    def name(self) -> str:
+        return "rappor"
 
     @cached_property
     def bloom(self) -> Bloom:
@@ -98,9 +100,13 @@ class Rappor(RecordResponse):
         p = float(self._bit.p)
         return 2 * HASHES * log(p / (1 - p))
 
-    @cached_property
+    @property
     def law(self) -> RapporLaw:
         """Least squares on the filters' bits."""
+        return self._law
+
+    @cached_property
+    def _law(self) -> RapporLaw:
         stated: dict[str, object] = {"permanent_keep_of_2_64": self._bit.kept, "report_keep_of_4": 3}
         return RapporLaw(self.bloom, self._bit.p, stated)
 

@@ -72,7 +72,9 @@ class CountMeanSketch(_SketchResponse):
     Source: Apple Differential Privacy Team: Learning with Privacy at Scale, 2017 (CMS).
     """
 
-    name = "cms"
+    @property
+    def name(self) -> str:
+        return "cms"
 
     @cached_property
     def _chance(self) -> tuple[int, WordBits]:
@@ -83,9 +85,13 @@ class CountMeanSketch(_SketchResponse):
         one, bits = self._chance
         return log_ratio(one, 2**bits - one, bits)
 
-    @cached_property
+    @property
     def law(self) -> SketchLaw:
         """Over fresh seeds: two values share a bucket with probability 1/m."""
+        return self._law
+
+    @cached_property
+    def _law(self) -> SketchLaw:
         one, bits = self._chance
         p, share = Fraction(one, 2**bits), Fraction(1, self.sketch.width)
         unequal = 1 - share
@@ -166,7 +172,9 @@ class HadamardSketch(_SketchResponse):
     Source: Apple Differential Privacy Team: Learning with Privacy at Scale, 2017 (HCMS).
     """
 
-    name = "hcms"
+    @property
+    def name(self) -> str:
+        return "hcms"
 
     @cached_property
     def _weights(self) -> Weights:
@@ -176,9 +184,13 @@ class HadamardSketch(_SketchResponse):
     def realised_epsilon(self) -> float:
         return self._weights.realised_epsilon
 
-    @cached_property
+    @property
     def law(self) -> SketchLaw:
         """Over fresh seeds: values of different buckets agree in half of the columns."""
+        return self._law
+
+    @cached_property
+    def _law(self) -> SketchLaw:
         p, share = self._weights.p, Fraction(1, self.sketch.width)
         unequal, half = 1 - share, Fraction(1, 2)
         q = share * p + unequal * half
