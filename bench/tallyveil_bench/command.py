@@ -30,7 +30,9 @@ def everything(context: typer.Context, json: Machine = False) -> None:
 
 @app.command()
 def mechanisms(json: Machine = False) -> None:
-    """Records a second of perturb + tally on one core, and the ratio to counting alone.
+    """Records a second of perturb + tally on one core, beside counting alone, the keystream and other libraries.
+
+    pure-ldp, multi-freq-ldpy and ldp-toolbox are measured where they are installed.
 
     Example: tallyveil bench mechanisms
     """
@@ -60,15 +62,20 @@ def agent(
 
 def _report(parts: tuple[str, ...], json: bool, rows: int = 10_000_000) -> None:
     from tallyveil.cli.console import print_json
-    from tallyveil_bench import agent, mechanisms, timing, wire
+    from tallyveil_bench import agent, mechanisms, peers, timing, wire
 
     timing.pin_to_one_core()
     report: dict[str, object] = {}
     if "mechanisms" in parts:
         speeds = mechanisms.measure_speeds()
+        beside = peers.measure_peers(
+            dict.fromkeys((speed.mechanism, speed.domain_size) for speed in speeds), mechanisms.EPSILON
+        )
         report["mechanisms"] = [asdict(speed) for speed in speeds]
+        report["peers"] = [asdict(peer) for peer in beside]
         if not json:
             mechanisms.show_speeds(speeds)
+            mechanisms.show_peers(speeds, beside)
     if "wire" in parts:
         sizes = wire.measure_sizes()
         report["wire"] = [asdict(size) for size in sizes]

@@ -16,12 +16,14 @@ def pin_to_one_core() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
+def seconds_of(action: Callable[[], object]) -> float:
+    """Processor time of one run."""
+    start = time.process_time()
+    action()
+    return time.process_time() - start
+
+
 def best_seconds(action: Callable[[], object], repeats: int = 9) -> float:
     """Least processor time of `repeats` runs after one to warm up."""
     action()
-    times: list[float] = []
-    for _ in range(repeats):
-        start = time.process_time()
-        action()
-        times.append(time.process_time() - start)
-    return min(times)
+    return min(seconds_of(action) for _ in range(repeats))

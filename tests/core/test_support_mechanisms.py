@@ -19,6 +19,7 @@ from significance import ALPHA, binomial_p, bonferroni, chi_square_p
 from tallyveil.errors import ConfigurationError, InputError, PeerError
 from tallyveil.mechanisms import Mechanism, Tally, create
 from tallyveil.mechanisms.ss import SubsetSelection, best_size
+from tallyveil.mechanisms.subset import column_sums, draw_members, draw_uniform
 from tallyveil.mechanisms.support_law import SupportLaw
 from tallyveil.mechanisms.support_response import SupportResponse
 
@@ -200,3 +201,43 @@ def test_the_guarantee_is_over_the_whole_domain_and_names_what_is_not_protected(
     assert any("being in the table" in item for item in mechanism.guarantee.not_protected)
     assert isinstance(mechanism.law, SupportLaw)
     assert {"p", "q"} <= mechanism.law.parameters[0].keys()
+
+
+@pytest.mark.parametrize("small", [0.0, 1.0])
+@pytest.mark.parametrize("size", [0, 1, 3, 5, 6])
+def test_every_subset_without_the_barred_value_is_equally_likely(
+    small: float, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tallyveil.mechanisms.subset.SMALL", small)
+    count, values, barred = 60_000, 7, 2
+    sizes = np.full(count, size)
+    members = draw_members(sizes, np.full(count, barred), values, Named(f"subsets {small} {size}"))
+    assert (members.sum(axis=1) == size).all() and not members[:, barred].any() and not members[:, values:].any()
+    seen = np.bincount(members[:, :values] @ (1 << np.arange(values)), minlength=1 << values)
+    possible = [number for number in range(1 << values) if number.bit_count() == size and not number >> barred & 1]
+    assert seen.sum() == seen[possible].sum() == count
+    if len(possible) > 1:
+        assert chi_square_p(seen[possible], np.full(len(possible), count / len(possible))) >= bonferroni(10)
+
+
+def test_subsets_of_different_sizes_may_be_drawn_together() -> None:
+    sizes = np.array([0, 1, 5, 9] * 500)
+    members = draw_members(sizes, np.arange(2000) % 10, 10, Named("mixed"))
+    assert members.sum(axis=1).tolist() == sizes.tolist()
+
+
+@pytest.mark.parametrize("below", [1, 2, 3, 10, 65_537])
+def test_uniform_numbers_are_uniform(below: int) -> None:
+    drawn = draw_uniform(below, 200_000, Named(f"uniform {below}"))
+    assert int(drawn.min()) >= 0 and int(drawn.max()) < below
+    cells = min(below, 10)
+    seen = np.bincount(drawn % cells, minlength=cells)
+    share = np.array([len(range(cell, below, cells)) for cell in range(cells)]) / below
+    if below > 1:
+        assert chi_square_p(seen, share * 200_000) >= bonferroni(5)
+
+
+def test_column_sums_are_the_sums_however_many_rows() -> None:
+    for rows in (0, 1, 127, 128, 129, 700):
+        table = Named(f"sums {rows}").words(rows * 9, 32).reshape(rows, 9) % 2 == 1
+        assert column_sums(table).tolist() == table.sum(axis=0).tolist()

@@ -18,13 +18,15 @@ from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import ConfigurationError, InputError
 from tallyveil.mechanisms.protocol import Reports
 from tallyveil.mechanisms.response import draw_below
-from tallyveil.mechanisms.subset import draw_subsets
+from tallyveil.mechanisms.subset import column_sums, draw_members
 from tallyveil.mechanisms.support_law import SupportLaw
 from tallyveil.mechanisms.support_response import SupportResponse
 from tallyveil.mechanisms.weights import Weights, class_weights
 from tallyveil.randomness import Randomness
 
 MAX_OUTPUTS = 20_000
+CHUNK_MEMBERS = 1 << 20
+"""Entries of the table of members that is drawn at a time."""
 
 
 class SubsetSelection(SupportResponse):
@@ -63,19 +65,25 @@ class SubsetSelection(SupportResponse):
         return _law_of(self.domain_size, self._weights)
 
     def _respond(self, truth: NDArray[np.integer[Any]]) -> Reports:
-        d, others, weights = self.width, self.domain_size - 1, self._weights
+        values = np.nonzero(self._members(truth))[1]
+        return values.astype(self._dtype).reshape(truth.size, self.width)
+
+    def _members(self, truth: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+        """Which values each report holds, shape (records, at least K)."""
+        d, weights = self.width, self._weights
         held = d * weights.keep
         total = np.dtype(f"u{weights.bits // 8}").type(held + (self.domain_size - d) * weights.lie)
         holds = draw_below(total, truth.size, weights.bits, self._randomness) < held
-        reports = np.empty((truth.size, d), dtype=self._dtype)
-        for class_rows, size in ((np.flatnonzero(holds), d - 1), (np.flatnonzero(~holds), d)):
-            mine = truth[class_rows, None]
-            chosen = draw_subsets(class_rows.size, size, others, self._randomness)
-            chosen += chosen >= mine
-            reports[class_rows, :size] = chosen
-            if size < d:
-                reports[class_rows, -1:] = mine
-        return np.sort(reports, axis=1)  # the order would tell which value came last
+        members = draw_members(d - holds.astype(np.int64), truth, self.domain_size, self._randomness)
+        members[np.arange(truth.size), truth] = holds
+        return members
+
+    def _perturbed_supports(self, truth: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        return column_sums(self._members(truth))[: self.domain_size]
+
+    @property
+    def _chunk_records(self) -> int:
+        return max(CHUNK_MEMBERS // self.domain_size, 1)
 
     def _supports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         if reports.dtype.kind not in "ui" or (reports.size and int(reports.max()) >= self.domain_size):

@@ -93,8 +93,12 @@ class SupportResponse(RecordResponse):
         truth = checked_indices(values, self.domain_size).reshape(-1)
         tally = Tally.of(np.zeros(self.domain_size, dtype=np.int64))
         for chunk in self._chunks(truth):
-            tally += self.tally(self._respond(chunk))
+            tally += Tally(chunk.size, self._perturbed_supports(chunk))
         return tally
+
+    def _perturbed_supports(self, truth: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        """Support counts of one report per record of a chunk, shape (K,)."""
+        return self._supports(self._respond(truth))
 
     @property
     def _chunk_records(self) -> int:

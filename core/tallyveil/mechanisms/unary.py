@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import ConfigurationError, InputError
 from tallyveil.mechanisms.protocol import Reports
+from tallyveil.mechanisms.subset import column_sums, draw_bytes
 from tallyveil.mechanisms.support_law import SupportLaw
 from tallyveil.mechanisms.support_response import SupportResponse
 from tallyveil.mechanisms.weights import LARGEST_LOSS, exp_bounds
@@ -72,13 +73,37 @@ class UnaryEncoding(SupportResponse):
         return SupportLaw(self.domain_size, p, q, p * q, q * q, None, stated)
 
     def _respond(self, truth: NDArray[np.integer[Any]]) -> Reports:
-        shape = (truth.size, self.domain_size)
-        words = self._randomness.words(truth.size * self.domain_size, self._bits).reshape(shape)
-        word = words.dtype.type
-        ones = words < word(self._other)
+        return self._ones(truth).view(np.uint8)
+
+    def _ones(self, truth: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+        """Which bits of each report are 1, shape (records, K).
+
+        A bit is 1 where a uniform number below 2^bits lies below its chance. The number's first byte decides unless
+        it equals the chance's; only then are its other bytes drawn.
+        """
+        leading = draw_bytes((truth.size, self.domain_size), self._randomness)
+        first, rest = divmod(self._other, 1 << (self._bits - 8))
+        ones = leading < np.uint8(first)
+        flat = ones.reshape(-1)
+        open_ = np.flatnonzero(leading.reshape(-1) == np.uint8(first))
+        flat[open_] = self._rest_below(rest, open_.size)
         rows = np.arange(truth.size)
-        ones[rows, truth] = words[rows, truth] < word(self._one)
-        return ones.view(np.uint8)
+        mine = leading[rows, truth]
+        first, rest = divmod(self._one, 1 << (self._bits - 8))
+        own = mine < np.uint8(first)
+        open_ = np.flatnonzero(mine == np.uint8(first))
+        own[open_] = self._rest_below(rest, open_.size)
+        ones[rows, truth] = own
+        return ones
+
+    def _rest_below(self, rest: int, count: int) -> NDArray[np.bool_]:
+        """Whether a uniform number of all bits but the first eight lies below a chance's rest."""
+        words = self._randomness.words(count, self._bits)
+        below: NDArray[np.bool_] = words >> words.dtype.type(8) < words.dtype.type(rest)
+        return below
+
+    def _perturbed_supports(self, truth: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        return column_sums(self._ones(truth))
 
     def _supports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         if reports.dtype.kind not in "uib" or (reports.size and not 0 <= int(reports.min()) <= int(reports.max()) <= 1):
