@@ -187,7 +187,7 @@ def complete_submission(
 ) -> Finish | Refusal:
     """Complete a submission whose every batch is held, and no other; `batches` and `records` are what is held."""
     listed = sorted(manifest.batches)
-    if listed != sorted(batches) or manifest.records != records:
+    if not listed or listed != sorted(batches) or manifest.records != records:
         return Refusal.INCOMPLETE
     if held.complete:
         return Finish(len(listed), records, again=True)

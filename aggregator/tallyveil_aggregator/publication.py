@@ -18,6 +18,7 @@ from tallyveil import canonical
 from tallyveil.batch import MAX_RECORDS
 from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import InternalError
+from tallyveil.guarantee import REPLACE_ONE
 from tallyveil.mechanisms import Tally
 from tallyveil.moments import moment_text
 from tallyveil.release import Participant, Release, VerifiedRelease, open_release, sign_release
@@ -120,8 +121,14 @@ def _gather(transaction: Transaction, survey: Survey, round_number: int, now: da
     _check_closed(transaction, survey, round_number, now)
     complete = transaction.submissions.complete(survey.hash, round_number)
     least = survey.minimums.departments
-    if len(complete) < least:
-        had = "no submission is complete" if not complete else f"{len(complete)} submissions are complete"
+    told = survey.neighbours == REPLACE_ONE  # elsewhere nobody's number of records is known
+    with_records = [item for item in complete if not told or transaction.batches.records(item.number)]
+    if len(with_records) < least:
+        had = (
+            "no submission is complete"
+            if not complete
+            else f"{len(with_records)} submissions with records are complete"
+        )
         raise PublicationError(
             f"{had}, and the survey asks for at least {least}",
             "see who is missing: tallyveil aggregator rounds list "

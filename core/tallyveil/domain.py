@@ -6,9 +6,10 @@ Not here: how a department's raw cells are read (the agent's `encode`) and how v
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 from typing import Protocol, cast
@@ -20,6 +21,7 @@ MAX_VALUES = 65_536
 """Largest domain: one histogram of it always fits one wire message."""
 
 MAX_LABEL_LENGTH = 200
+_EDGE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 MAX_INTEGER = 2**63 - 1
 
 
@@ -139,11 +141,9 @@ class Intervals:
 
     def __post_init__(self) -> None:
         _check_size(self.size)
-        try:
-            numbers = self._numbers
-        except InvalidOperation:
-            raise ConfigurationError("the edges of an interval domain are decimal numbers") from None
-        _require(all(number.is_finite() for number in numbers), "the edges of an interval domain are finite")
+        written = all(_EDGE.fullmatch(edge) for edge in self.edges)
+        _require(written, "the edges of an interval domain are finite decimal numbers")
+        numbers = self._numbers
         _require(
             all(a < b for a, b in pairwise(numbers)),
             "the edges of an interval domain rise strictly",

@@ -24,7 +24,9 @@ from tallyveil.moments import moment_text
 
 SCHEME = "tallyveil"
 NAME_RULE = "lower-case letters, digits and '-', at most 63, beginning with a letter or digit"
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+"""Of departments, consumers and operators."""
+
 _SHOWN = 100
 """Characters of a foreign text that a message repeats."""
 
@@ -65,7 +67,7 @@ class Identity:
     name: str
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
+        if not NAME.fullmatch(self.name):
             raise ConfigurationError(
                 f"{_shown(self.name)} cannot be the name of the {self.role}",
                 next_step=f"a name is {NAME_RULE}; write for example health or region-7",

@@ -6,6 +6,7 @@ numbers follow from, so that reading one means computing it again and comparing.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +14,14 @@ from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
 
-from tallyveil import __version__, canonical
+from tallyveil import canonical
 from tallyveil.batch import MAX_RECORDS
 from tallyveil.canonical import Json
 from tallyveil.epsilon import NanoEpsilon, checked_nano
 from tallyveil.errors import ConfigurationError, IntegrityError, TallyveilError
 from tallyveil.fields import Fields
 from tallyveil.guarantee import Guarantee
+from tallyveil.identity import NAME
 from tallyveil.mechanisms import for_survey
 from tallyveil.moments import moment_text, parse_moment
 from tallyveil.signing import SigningKey, VerifyingKey, seal, unseal
@@ -44,9 +46,13 @@ _KEYS = (
     "tables",
 )
 
+_TABLE_KEYS = ("cell", "records", "bins", "rows")
+_HASH = re.compile(r"[0-9a-f]{64}")
+
 FORMAT = "tallyveil-release/1"
 PURPOSE = "release"
-ESTIMATOR = f"tallyveil {__version__}"
+ESTIMATOR = "tallyveil-estimator/1"
+"""Named in every release; another one only where the same counts would give other numbers or other texts."""
 
 ERRORS_NOTE = (
     "Standard errors, 95 % intervals and quality letters count the perturbation's error only, "
@@ -93,7 +99,9 @@ class Release:
         chosen = Counter(item.epsilon for item in self.participants)
         keys = [(pool.epsilon, pool.cell) for pool in self.pools]
         _require(self.survey.round(self.round) is not None, "a round of its survey")
-        _require(self.revision >= 1, "a revision from 1 on")
+        _require(1 <= self.revision < 2**31, "a revision from 1 on")
+        _require(self.previous is None or bool(_HASH.fullmatch(self.previous)), "the hash of a release before it")
+        _require(all(NAME.fullmatch(name) for name in names), "names that certificates give departments")
         _require(bool(names) and names == sorted(set(names)), "participants in order of their names, each once")
         _require(chosen.keys() <= set(self.survey.epsilons), "an epsilon that the survey permits")
         _require(keys == sorted(set(keys)), "pools in order of epsilon and cell, each once")
@@ -195,6 +203,7 @@ def open_release(data: bytes, trusted: VerifyingKey) -> VerifiedRelease:
     body = unseal(PURPOSE, data, trusted)
     try:
         release = _release_from_json(body)
+        _require_complete(body, release)
         again = release.to_json()
     except (TallyveilError, ValueError):
         raise IntegrityError(
@@ -221,6 +230,14 @@ def check_chain(releases: Sequence[VerifiedRelease]) -> None:
                 f"the release of round {after.release.round} does not follow the one before it",
                 next_step="fetch the whole list again; a release was withheld or replaced",
             )
+
+
+def _require_complete(body: object, release: Release) -> None:
+    """Refuse a file without all tables and rows before any number is computed, which takes a while for large ones."""
+    tables = [Fields(item, "a table", _TABLE_KEYS) for item in Fields(body, "the release", _KEYS).items("tables")]
+    survey = release.survey
+    _require(len(tables) == 1 + (survey.cell_count if survey.dimensions else 0), "a table for each dimension cell")
+    _require(all(len(table.items("rows")) == survey.domain.size for table in tables), "a row for each value")
 
 
 def _require(condition: bool, what: str) -> None:

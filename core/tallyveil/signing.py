@@ -29,6 +29,12 @@ from tallyveil.errors import ConfigurationError, IntegrityError
 from tallyveil.fields import Fields
 
 _SIGNATURE = re.compile(r"[0-9a-f]{128}")
+_FINGERPRINT = re.compile(r"ed25519:[0-9a-f]{64}")
+_BEFORE_BODY = b'{"body":'
+_BEFORE_SIGNATURE = b',"signature":'
+_LONGEST_SIGNATURE = 1024
+MAX_UNVERIFIED_BYTES = 4 * 1024 * 1024
+"""What a stranger may have us read before anything is known of it."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,8 @@ def seal(purpose: str, body: Json, key: SigningKey) -> bytes:
 def unseal(purpose: str, data: bytes, trusted: VerifyingKey) -> object:
     """The body of a signed document, once canonical form and signature hold under the trusted key.
 
+    The signature is checked over the bytes as they came, before anything of the body is read.
+
     Raises:
         IntegrityError: Any byte differs from what was signed, or another key signed it.
     """
@@ -108,13 +116,13 @@ def unseal(purpose: str, data: bytes, trusted: VerifyingKey) -> object:
             next_step=f"compare fingerprints: trusted {trusted.fingerprint}, found {key}",
         )
     try:
-        trusted.key.verify(bytes.fromhex(value), _message(purpose, canonical.encode(body)))
+        trusted.key.verify(bytes.fromhex(value), _message(purpose, body))
     except InvalidSignature:
         raise IntegrityError(
             f"the signature of the {purpose} does not hold",
             next_step="do not use it; fetch it again and tell whoever served it",
         ) from None
-    return body
+    return canonical.decode(body)
 
 
 def signer_of(data: bytes) -> str:
@@ -124,20 +132,28 @@ def signer_of(data: bytes) -> str:
 
 def unverified_body(data: bytes) -> object:
     """The body of a signed document whose signature nobody has checked: to show, never to act on."""
-    return _parts(data)[0]
+    if len(data) > MAX_UNVERIFIED_BYTES:
+        raise IntegrityError(f"a document that nobody has verified is not read beyond {MAX_UNVERIFIED_BYTES} bytes")
+    return canonical.decode(_parts(data)[0])
 
 
-def _parts(data: bytes) -> tuple[object, str, str]:
-    document = canonical.decode(data)
+def _parts(data: bytes) -> tuple[bytes, str, str]:
+    """The body's bytes as they are, the key's fingerprint and the signature; the body is not read."""
+    place = data.rfind(_BEFORE_SIGNATURE)
+    if place < 0 or not data.startswith(_BEFORE_BODY) or len(data) - place > _LONGEST_SIGNATURE:
+        raise IntegrityError("the document is not a signed document")
+    document = canonical.decode(_BEFORE_BODY + b"null" + data[place:])
     try:
         outer = Fields(document, "the signed document", ("body", "signature"))
         signature = Fields(outer.value("signature"), "the signature", ("key", "value"))
         key, value = signature.text("key"), signature.text("value")
     except ConfigurationError:
         raise IntegrityError("the document is not a signed document") from None
+    if not _FINGERPRINT.fullmatch(key):
+        raise IntegrityError("the document's key is not named by a fingerprint")
     if not _SIGNATURE.fullmatch(value):
         raise IntegrityError("the document's signature is not 128 lower-case hexadecimal digits")
-    return outer.value("body"), key, value
+    return data[len(_BEFORE_BODY) : place], key, value
 
 
 def _message(purpose: str, body: bytes) -> bytes:

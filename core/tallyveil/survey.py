@@ -47,8 +47,19 @@ LEAST_BIN_VALUES = 2
 """A bin of one value shows that value: no survey may ask for it."""
 
 MAX_CELLS = 4_096
+MAX_ROWS = 2**18
+"""Rows of all tables of a release: what a reader can be expected to compute again."""
+
+MAX_COUNTS = 2**21
+"""Counts of all batches' sums in a release, so that its file stays readable."""
+
 MAX_ROUNDS = 1_000
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+
+
+def most_counts(mechanism: str, domain_size: int) -> int:
+    """How many counts a batch of the mechanism has, at most."""
+    return {"hr": 4 * domain_size, "rappor": 520, "cms": 2**16, "hcms": 2**17}.get(mechanism, domain_size)
 
 
 @dataclass(frozen=True)
@@ -139,6 +150,10 @@ class Survey:
         )
         self._check_mechanism()
         self._check_rounds()
+        rows = self.domain.size * (self.cell_count + 1)
+        _require(rows <= MAX_ROWS, f"a release would have {rows} rows, and at most {MAX_ROWS} are published")
+        counts = most_counts(self.mechanism, self.domain.size) * self.cell_count * len(self.epsilons)
+        _require(counts <= MAX_COUNTS, f"a release would hold {counts} counts, and at most {MAX_COUNTS} are published")
         _require(self.cell_count <= MAX_CELLS, f"the dimensions' product is at most {MAX_CELLS} cells")
         _require(1 <= self.quota < 2**53, "a quota is a positive number of records")
         _require(self.minimums.departments >= 1, "at least one department must be required")

@@ -1,1 +1,1 @@
-"""The experiments of the paper and of the note, drawn again with this project's own code."""
+"""The experiments that the project's sources report, run again on its own mechanisms and drawn again."""

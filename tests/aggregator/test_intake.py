@@ -196,8 +196,8 @@ def test_a_submission_completes_once_its_list_is_what_is_held_in_any_order() -> 
     assert complete(manifest, upload, now=OPEN.window.closes) is Refusal.ROUND_CLOSED
 
 
-def test_an_empty_submission_completes_with_nothing() -> None:
-    assert complete(Manifest((), 0), Upload(KEY, ())) == Finish(0, 0, again=False)
+def test_an_empty_submission_is_none() -> None:
+    assert complete(Manifest((), 0), Upload(KEY, ())) is Refusal.INCOMPLETE
 
 
 def test_a_list_that_differs_from_what_is_held_is_incomplete() -> None:

@@ -11,7 +11,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from aggregator_world import DAY, EDUCATION, HEALTH, HIGH, LOW, NOW, SURVEY, World, make_upload, put
+from aggregator_world import (
+    DAY,
+    EDUCATION,
+    HEALTH,
+    HIGH,
+    LOW,
+    NOW,
+    SURVEY,
+    Upload,
+    World,
+    batch_of,
+    make_key,
+    make_upload,
+    put,
+)
 from tallyveil.errors import IntegrityError, TallyveilError
 from tallyveil.mechanisms import Tally, for_survey
 from tallyveil.release import Participant, VerifiedRelease, check_chain, open_release
@@ -112,6 +126,15 @@ def test_too_few_complete_submissions_are_not_released(world: World, store: Stor
         release(world, store)
     with store.reading() as transaction:
         assert transaction.releases.last() is None
+
+
+def test_a_department_without_records_does_not_make_up_the_numbers(world: World, store: Store) -> None:
+    """Two departments are asked for; one that sends nothing would leave the other alone in the release."""
+    put(store, "health", FIRST)
+    key = make_key("education", epsilon=LOW)
+    put(store, "education", Upload(key, (batch_of(key, 0, np.zeros(SURVEY.domain.size)),)))
+    with pytest.raises(PublicationError, match="1 submissions with records"):
+        release(world, store)
 
 
 def test_an_unchanged_round_is_not_released_twice(world: World, store: Store) -> None:

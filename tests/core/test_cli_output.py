@@ -55,6 +55,15 @@ def test_json_takes_numpy_and_refuses_what_json_cannot_say(capsys: pytest.Captur
         console.print_json(object())
 
 
+def test_json_escapes_what_could_steer_a_terminal_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    wicked = {"名": "\x9b2J\u202e\x1b[31m 年龄 é"}
+    console.print_json(wicked)
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == wicked
+    assert "年龄 é" in printed and "名" in printed
+    assert all(character.isprintable() or character == "\n" for character in printed)
+
+
 def test_progress_is_silent_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with console.progress("counting", 3) as advance:
         advance(3)

@@ -27,7 +27,7 @@ from deterministic import Named
 from tallyveil import canonical
 from tallyveil.domain import Categories
 from tallyveil.epsilon import NANO, NanoEpsilon
-from tallyveil.errors import IntegrityError
+from tallyveil.errors import ConfigurationError, IntegrityError
 from tallyveil.guarantee import KIND_WITHIN_BIN
 from tallyveil.mechanisms import for_survey
 from tallyveil.release import PURPOSE, Participant, Release, check_chain, open_release, release_hash, sign_release
@@ -433,3 +433,40 @@ def test_decimals_are_rounded_half_to_even_and_never_minus_zero() -> None:
     assert f"{twelve_places(Fraction(-2, 3)):f}" == "-0.666666666667"
     assert f"{square_root(Fraction(2)):.30f}" == "1.414213562373095048801688724210"
     assert square_root(Fraction(0)) == 0
+
+
+def test_a_file_without_its_rows_is_refused_before_anything_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few hundred bytes must not set a reader to work for an hour."""
+    monkeypatch.setattr("tallyveil.release.build_tables", lambda *_: pytest.fail("it computes"))
+    body: Body = canonical.decode(signed())["body"]  # type: ignore[index]
+    for tables in ([], [*body["tables"], *body["tables"]]):
+        with pytest.raises(IntegrityError):
+            open_release(seal("release", {**body, "tables": tables}, KEY), KEY.public)
+
+
+def test_nothing_of_a_document_is_read_before_its_signature_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stranger's gigabytes of nested lists cost their length alone."""
+    read = list[int]()
+    decode = canonical.decode
+
+    def noting(data: bytes) -> object:
+        read.append(len(data))
+        return decode(data)
+
+    monkeypatch.setattr("tallyveil.canonical.decode", noting)
+    wicked = signed().replace(b'{"body":{', b'{"body":{"a":[' + b"{}," * 100_000 + b"{}],", 1)
+    with pytest.raises(IntegrityError, match="does not hold"):
+        open_release(wicked, KEY.public)
+    assert max(read) < 1_000
+
+
+def test_names_and_hashes_in_a_release_have_their_form() -> None:
+    release = national()
+    for change in (
+        {"previous": "\x9b2J"},
+        {"previous": "AB" * 32},
+        {"revision": 2**31},
+        {"participants": (Participant("a\u202eb", LAX),)},
+    ):
+        with pytest.raises(ConfigurationError):
+            replace(release, **change)

@@ -19,15 +19,18 @@ from tallyveil.domain import Categories, Integers, Intervals
 from tallyveil.epsilon import NANO, NanoEpsilon
 from tallyveil.errors import ConfigurationError, IntegrityError
 from tallyveil.guarantee import ADD_OR_REMOVE
-from tallyveil.mechanisms import for_survey
+from tallyveil.mechanisms import create, for_survey
 from tallyveil.signing import SigningKey, VerifyingKey, seal, signer_of, unverified_body
 from tallyveil.survey import (
+    BINNED,
     FORMAT,
+    MECHANISMS,
     PURPOSE,
     Dimension,
     Minimums,
     Round,
     Survey,
+    most_counts,
     open_survey,
     read_unverified_survey,
     sign_survey,
@@ -311,7 +314,11 @@ def test_a_survey_that_breaks_a_rule_is_refused(change: Json) -> None:
         {"epsilons": (NanoEpsilon(16 * NANO),), "epsilon_floor": NanoEpsilon(16 * NANO)},
         {"expires": SECOND.closes},
         {"quota": 2**53 - 1},
-        {"dimensions": tuple(Dimension(f"d{i}", Categories(tuple("abcdefgh"))) for i in range(4))},
+        {
+            "dimensions": tuple(Dimension(f"d{i}", Categories(tuple("abcdefgh"))) for i in range(4)),
+            "domain": Categories(tuple(f"v{i}" for i in range(16))),
+            "bins": 4,
+        },
         {"expires": SURVEY.expires.astimezone(timezone(timedelta(hours=8)))},
     ],
 )
@@ -361,3 +368,24 @@ def test_a_private_key_is_not_shown_and_not_taken_for_a_public_one() -> None:
         VerifyingKey.from_pem(KEY.to_pem())
     with pytest.raises(ConfigurationError):
         SigningKey.from_pem(KEY.public.to_pem())
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("size", [4, 85, 128, 1000])
+def test_no_batch_has_more_counts_than_a_survey_reckons_with(mechanism: str, size: int) -> None:
+    if mechanism == "rappor" and size > 128:
+        pytest.skip("rappor takes at most 128 candidates")
+    for epsilon in (0.01, 1.0, 16.0):
+        made = create(mechanism, domain_size=size, epsilon=epsilon, bins=2 if mechanism in BINNED else 1)
+        assert made.law.outputs <= most_counts(mechanism, size)
+
+
+def test_a_survey_whose_release_nobody_could_read_is_not_made() -> None:
+    many = tuple(Dimension(f"d{i}", Categories(tuple("abcdefgh"))) for i in range(2))
+    wide = Integers(0, 4_999)
+    for change in (
+        {"domain": wide, "dimensions": many},
+        {"mechanism": "hcms", "bins": 1, "dimensions": many},
+    ):
+        with pytest.raises(ConfigurationError, match="are published"):
+            replace(SURVEY, **change)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import grpc
 from grpc_health.v1 import health, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from tallyveil.cli.logs import Log
 from tallyveil.errors import ConfigurationError
@@ -33,6 +33,7 @@ from tallyveil_aggregator import keys
 from tallyveil_aggregator.config import PERMITTED_PING_INTERVAL_S, AggregatorConfig, Server
 from tallyveil_aggregator.known_surveys import KnownSurveys
 from tallyveil_aggregator.service.collection import Collection
+from tallyveil_aggregator.service.places import LimitedReflection, Places
 from tallyveil_aggregator.service.readiness import Watch, find_problems
 from tallyveil_aggregator.service.servicers import CollectionServicer, StatisticsServicer, SurveyServicer
 from tallyveil_aggregator.service.statistics import Statistics
@@ -42,7 +43,14 @@ from tallyveil_aggregator.store import Store
 
 GRACE_S = 5.0
 KEEPALIVE_TIMEOUT_S = 10
+REFLECTION_S = 10.0
+READ_S = 120.0
+"""How long a reader may take over one release."""
+
+_READERS = 16
+_REFLECTIONS = 2
 _SPARE_THREADS = 8
+"""For calls that are answered at once."""
 
 SERVICES = tuple(
     service.full_name
@@ -74,7 +82,7 @@ class AggregatorServer:
         keys.read_release_key(config.release_key)
         self._store = Store.open(config.store)
         streams = Streams(config.server.max_streams)
-        pool = ThreadPoolExecutor(config.server.max_streams + _SPARE_THREADS, "grpc")
+        pool = ThreadPoolExecutor(config.server.max_streams + _READERS + _REFLECTIONS + _SPARE_THREADS, "grpc")
         self._server = grpc.server(pool, options=_options(config.server))
         self._pool = pool
         self._health = health.HealthServicer()
@@ -82,10 +90,13 @@ class AggregatorServer:
         collection_pb2_grpc.add_CollectionServiceServicer_to_server(collection, self._server)
         survey_pb2_grpc.add_SurveyServiceServicer_to_server(SurveyServicer(Surveys(self._store, surveys)), self._server)
         statistics_pb2_grpc.add_StatisticsServiceServicer_to_server(
-            StatisticsServicer(Statistics(self._store)), self._server
+            StatisticsServicer(Statistics(self._store), Places(_READERS, READ_S)), self._server
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection.enable_server_reflection((*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server)
+        listed = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection_pb2_grpc.add_ServerReflectionServicer_to_server(  # type: ignore[no-untyped-call]
+            LimitedReflection(listed, Places(_REFLECTIONS, REFLECTION_S)), self._server
+        )
         self._watch = Watch(
             lambda: find_problems(config, self._store, clock()), self._health, SERVICES, streams.cut_silent
         )

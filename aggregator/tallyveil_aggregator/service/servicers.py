@@ -22,6 +22,7 @@ from tallyveil.wire.v1 import (
 )
 from tallyveil_aggregator.service.collection import Collection
 from tallyveil_aggregator.service.identity import caller_of
+from tallyveil_aggregator.service.places import Places
 from tallyveil_aggregator.service.refusals import answering
 from tallyveil_aggregator.service.statistics import Statistics
 from tallyveil_aggregator.service.streams import Streams
@@ -89,8 +90,9 @@ class SurveyServicer(survey_pb2_grpc.SurveyServiceServicer):
 class StatisticsServicer(statistics_pb2_grpc.StatisticsServiceServicer):
     """Signed releases."""
 
-    def __init__(self, statistics: Statistics) -> None:
+    def __init__(self, statistics: Statistics, places: Places) -> None:
         self._statistics = statistics
+        self._places = places
 
     def ListReleases(
         self, request: statistics_pb2.ListReleasesRequest, context: grpc.ServicerContext
@@ -117,6 +119,7 @@ class StatisticsServicer(statistics_pb2_grpc.StatisticsServiceServicer):
     ) -> Iterator[statistics_pb2.GetReleaseResponse]:
         """One signed release, in parts."""
         with answering(context, _LOG):
+            self._places.take(context)
             document = self._statistics.get(
                 caller_of(context), request.survey_name, request.survey_version, request.round, request.revision
             )

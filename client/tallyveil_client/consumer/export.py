@@ -6,10 +6,10 @@ Not here: the signed file itself, which is the only form that others can verify.
 from __future__ import annotations
 
 import csv
-import json
 from io import StringIO
 
 from tallyveil.canonical import Json
+from tallyveil.cli.console import json_text
 from tallyveil.cli.guarantees import guarantee_json
 from tallyveil.epsilon import NANO, epsilon_text
 from tallyveil.guarantee import Guarantee
@@ -42,8 +42,8 @@ def to_csv(verified: VerifiedRelease) -> str:
             writer.writerow(
                 (
                     *(survey.name, survey.version, release.round, release.revision),
-                    *(cell.get(name, "") for name in dimensions),
-                    *(row.value, row.bin, row.estimate, row.standard_error, row.low, row.high, row.quality),
+                    *(_unspoken(cell.get(name, "")) for name in dimensions),
+                    *(_unspoken(row.value), row.bin, row.estimate, row.standard_error, row.low, row.high, row.quality),
                     *(table.records, guarantee, verified.hash),
                 )
             )
@@ -78,7 +78,20 @@ def to_document(verified: VerifiedRelease) -> Json:
 
 def to_json(verified: VerifiedRelease) -> str:
     """`to_document` as text."""
-    return json.dumps(to_document(verified), ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+    return json_text(to_document(verified), indent=2) + "\n"
+
+
+def _unspoken(label: str) -> str:
+    """A label that no spreadsheet takes for a formula: an apostrophe stands before what looks like one."""
+    return f"'{label}" if label.startswith(("=", "+", "-", "@")) and not _is_number(label) else label
+
+
+def _is_number(label: str) -> bool:
+    try:
+        float(label)
+    except ValueError:
+        return False
+    return True
 
 
 def _table(table: Table) -> Json:

@@ -28,7 +28,13 @@ def print_json(value: object) -> None:
     Raises:
         ValueError: There is a NaN or an infinity in it, which JSON cannot say.
     """
-    print(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2, default=_from_numpy))
+    print(json_text(value, indent=2))
+
+
+def json_text(value: object, indent: int | None = None) -> str:
+    """One JSON document; characters that could steer a terminal are escaped, every other one stands as it is."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, default=_from_numpy)
+    return "".join(c if c.isprintable() or c == "\n" else _escaped(c) for c in text)
 
 
 def print_table(
@@ -76,6 +82,10 @@ def progress(what: str, total: int | None = None) -> Generator[Callable[[int], N
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(plain(what), total=total)
         yield lambda steps: bar.advance(task, steps)
+
+
+def _escaped(character: str) -> str:
+    return json.dumps(character)[1:-1]
 
 
 def _from_numpy(value: object) -> object:

@@ -5,7 +5,6 @@ Not here: the errors themselves (`tallyveil.errors`), nor logs of a running serv
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import sys
@@ -15,7 +14,7 @@ from types import TracebackType
 
 import typer
 
-from tallyveil.cli.console import plain
+from tallyveil.cli.console import json_text, plain
 from tallyveil.errors import ConfigurationError, InternalError, TallyveilError
 
 INTERRUPTED = 130
@@ -149,7 +148,7 @@ def _tell_usage(error: typer.TyperException, as_json: bool) -> int:
 def _tell(as_json: bool, kind: str, what: str, not_done: str, next_step: str, code: int) -> int:
     if as_json:
         body = {"kind": kind, "what": what, "not_done": not_done, "next": next_step}
-        print(json.dumps({"error": body}, ensure_ascii=False))
+        print(json_text({"error": body}))
     else:
         for label, text in (("error", what), ("not done", not_done), ("next", next_step)):
             if text:

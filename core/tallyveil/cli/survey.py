@@ -1,20 +1,22 @@
-"""`tallyveil survey`: define a collection, sign it offline, show it, verify it, compare two.
+"""`tallyveil survey`: plan a collection, define it, sign it offline, show it, verify it, compare two.
 
 Not here: handing surveys on (the aggregator) and approving them (the agent).
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tallyveil.cli import console, files
+from tallyveil.cli import plan as planning
 from tallyveil.guarantee import NEIGHBOURS, REPLACE_ONE
 from tallyveil.survey import MECHANISMS
 
-app = typer.Typer(help="Define, sign, show, verify and compare surveys.", no_args_is_help=True)
+app = typer.Typer(help="Plan, define, sign, show, verify and compare surveys.", no_args_is_help=True)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the output file if it is there.")]
@@ -27,6 +29,9 @@ _NEW_EXAMPLE = (
 )
 
 
+app.command(epilog=planning.EXAMPLE)(planning.plan)
+
+
 @app.command(epilog=_NEW_EXAMPLE)
 def new(
     name: Annotated[str, typer.Option(help="Short stable identifier, lower-case.", show_default=False)],
@@ -37,12 +42,6 @@ def new(
         str,
         typer.Option(help="15..99, 0..100:5 (with a step), a,b,c or [0,1000,5000] (intervals).", show_default=False),
     ],
-    mechanism: Annotated[
-        str,
-        typer.Option(
-            help=f"{', '.join(MECHANISMS)}; or auto. Only brr discloses bins.", show_default=False
-        ),
-    ],
     epsilon: Annotated[
         list[str], typer.Option(help="Permitted value, 0.01 to 16; repeat for more.", show_default=False)
     ],
@@ -52,6 +51,13 @@ def new(
     closes: Annotated[
         list[str], typer.Option(help="That round closes; repeat the pair for more rounds.", show_default=False)
     ],
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{', '.join(MECHANISMS)}; or auto. Only brr discloses bins.",
+            show_default="on a terminal: a plan, and a question",
+        ),
+    ] = None,
     bins: Annotated[int, typer.Option(help="Bins of equal width (the paper's fxs); for brr and brr-sealed.")] = 1,
     neighbours: Annotated[
         str, typer.Option(help=f"{' or '.join(NEIGHBOURS)}: what histogram-laplace hides; the latter hides n too.")
@@ -85,6 +91,13 @@ def new(
     epsilons = options.parse_epsilons(epsilon)
     rounds = options.parse_rounds(opens, closes)
     values = parse_domain(domain)
+    if mechanism is None:
+        if as_json or not sys.stdin.isatty():
+            raise typer.BadParameter(
+                "it is missing; see tallyveil survey plan, or run this on a terminal to be shown a plan",
+                param_hint="--mechanism",
+            )
+        mechanism, bins = planning.ask_mechanism(values, epsilons[0], bins)
     survey = Survey(
         name=name,
         version=version,

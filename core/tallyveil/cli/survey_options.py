@@ -1,4 +1,4 @@
-"""From what is typed after `tallyveil survey new` to a survey.
+"""From what is typed after `tallyveil survey new` and `plan` to a survey's parts.
 
 Not here: the survey's own rules (`tallyveil.survey`), which refuse what makes no sense.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from math import inf
 
 from tallyveil.domain import Categories
 from tallyveil.epsilon import NanoEpsilon, to_nano
@@ -20,6 +21,7 @@ GRACE = timedelta(days=90)
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NOT_MADE = "the survey was not made"
+_NOT_PLANNED = "nothing was planned or made"
 
 
 def parse_epsilons(texts: Sequence[str]) -> tuple[NanoEpsilon, ...]:
@@ -34,6 +36,56 @@ def parse_epsilons(texts: Sequence[str]) -> tuple[NanoEpsilon, ...]:
             "a permitted epsilon is given twice", not_done=_NOT_MADE, next_step="give each --epsilon once"
         )
     return tuple(values)
+
+
+def parse_bins(text: str | None) -> tuple[int, ...]:
+    """Bin counts to try, ``8,16``; none where nothing is said.
+
+    Raises:
+        ConfigurationError: Not whole numbers.
+    """
+    return () if text is None else _whole_numbers(text, "bins", "--bins 8,16")
+
+
+def parse_departments(text: str) -> tuple[int, ...] | int:
+    """How many departments, ``17``; or the records of each, ``9000,5000,2685``.
+
+    Raises:
+        ConfigurationError: Neither.
+    """
+    numbers = _whole_numbers(text, "departments", "--departments 17")
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def parse_target(text: str) -> float:
+    """A relative error as a fraction, from ``10%`` or ``0.1``.
+
+    Raises:
+        ConfigurationError: Neither; without a % sign it is below 1, since 10 might mean either.
+    """
+    number, percent, rest = text.strip().partition("%")
+    try:
+        value = float(number) / (100 if percent else 1)
+    except ValueError:
+        value = 0.0
+    if rest or not 0 < value < (inf if percent else 1):
+        raise ConfigurationError(
+            "a target error is a percentage above 0, or a fraction between 0 and 1",
+            not_done=_NOT_PLANNED,
+            next_step="write for example --target-error 10%",
+        )
+    return value
+
+
+def _whole_numbers(text: str, what: str, example: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(item) for item in text.split(","))
+    except ValueError:
+        raise ConfigurationError(
+            f"{what} are whole numbers with commas between them",
+            not_done=_NOT_PLANNED,
+            next_step=f"write for example {example}",
+        ) from None
 
 
 def parse_dimension(text: str) -> Dimension:
