@@ -23,6 +23,7 @@ from tallyveil.mechanisms.block_response import BlockResponse
 from tallyveil.mechanisms.blocks import Blocks
 from tallyveil.mechanisms.brr import BinnedRandomisedResponse
 from tallyveil.mechanisms.protocol import Reports
+from tallyveil.survey import BINNED, MECHANISMS
 from tallyveil_client.simulate.simulation import Simulation, simulate
 
 VECTORS = Path(__file__).parents[1] / "vectors"
@@ -303,3 +304,16 @@ def test_a_file_that_is_not_there_or_of_no_known_format_is_named(run: Run, tmp_p
     code, said = run(tmp_path / name)
     assert code == 2
     assert name in said["error"]["what"]
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_mechanism_can_be_simulated(name: str) -> None:
+    counts = np.array([30, 5, 0, 12, 3, 9, 1, 40])
+    made = create(
+        name, domain_size=8, epsilon=2.0, bins=2 if name in BINNED else 1, randomness=Named(f"simulate {name}")
+    )
+    result = simulate(made, counts, 20)
+    spread = np.sqrt(made.variance(counts))
+    expected = float((spread * np.sqrt(2 / np.pi) / np.maximum(counts, 1))[counts > 0].mean())
+    assert result.records == 100 and result.cells == 7
+    assert expected / 2 < result.mape_mean < 2 * expected

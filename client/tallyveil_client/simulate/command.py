@@ -70,19 +70,20 @@ def simulate(
     source = records.source_of(input, column, table=table, filter=filter, missing=missing or (), on_invalid=on_invalid)
     simulation.check_repeats(repeat)
     with console.progress("reading") as advance:
-        counted = records.count(source, values, made, lambda _: advance(1))
+        counted = records.count(source, values, lambda _: advance(1))
     with console.progress("simulating", repeat) as advance:
         result = simulation.simulate(made, counted.counts, repeat, advance)
     if as_json:
-        console.print_json(_document(made, counted, result))
+        console.print_json(_document(made, bins, counted, result))
     else:
-        _print(made, counted, result)
+        _print(made, bins, counted, result)
 
 
-def _document(mechanism: Mechanism, counted: Counted, result: Simulation) -> dict[str, object]:
+def _document(mechanism: Mechanism, bins: int, counted: Counted, result: Simulation) -> dict[str, object]:
+    from tallyveil.binning import Binning
     from tallyveil.cli.guarantees import guarantee_json
 
-    binning, guarantee = mechanism.binning, guarantee_json(mechanism.guarantee)
+    binning, guarantee = Binning(mechanism.domain_size, bins), guarantee_json(mechanism.guarantee)
     return {
         "mape_mean": result.mape_mean,
         "mape_sd": result.mape_sd,
@@ -103,7 +104,8 @@ def _document(mechanism: Mechanism, counted: Counted, result: Simulation) -> dic
     }
 
 
-def _print(mechanism: Mechanism, counted: Counted, result: Simulation) -> None:
+def _print(mechanism: Mechanism, bins: int, counted: Counted, result: Simulation) -> None:
+    from tallyveil.binning import Binning
     from tallyveil.cli.guarantees import guarantee_text
     from tallyveil.epsilon import epsilon_text
 
@@ -115,7 +117,7 @@ def _print(mechanism: Mechanism, counted: Counted, result: Simulation) -> None:
         ("records", f"{result.records} of {summary.read} read; {left_out}"),
         ("values", f"{result.values} in the domain, {result.cells} with a true count above 0"),
         ("mechanism", f"{mechanism.name}, epsilon {epsilon_text(mechanism.epsilon)}"),
-        ("bins", mechanism.binning.describe()),
+        ("bins", Binning(mechanism.domain_size, bins).describe()),
         ("repeats", f"{result.mape.size}"),
         ("MAPE, mean", f"{result.mape_mean:.4f}{error}; a fraction, over the {result.cells} values with a true count"),
         ("MAPE, sd of one", spread),

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallyveil.domain import Domain
+from tallyveil.epsilon import HIGHEST
 from tallyveil.errors import ConfigurationError, TallyveilError
-from tallyveil.mechanisms import Mechanism
 from tallyveil.survey import LEAST_BIN_VALUES, Minimums, Round, Survey
 from tallyveil_client.agent.config import SourceConfig
 from tallyveil_client.agent.filter import filter_columns, parse_filter
@@ -91,7 +91,6 @@ def source_of(
 def count(
     source: SourceConfig,
     domain: Domain,
-    mechanism: Mechanism,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Counted:
     """Read the whole source.
@@ -100,7 +99,7 @@ def count(
         ConfigurationError: No such file or column.
         InputError: It cannot be read, or a record is rejected and the source refuses that.
     """
-    survey = _survey(source, domain, mechanism)
+    survey = _survey(source, domain)
     counted = Counted(np.zeros(domain.size, dtype=np.int64), Summary())
     try:
         for batch in scan(source, survey, on_progress):
@@ -127,7 +126,7 @@ def _attribute(used: Sequence[str]) -> str:
     return name
 
 
-def _survey(source: SourceConfig, domain: Domain, mechanism: Mechanism) -> Survey:
+def _survey(source: SourceConfig, domain: Domain) -> Survey:
     """A survey nobody signed, which reading a source asks for: one column, no dimensions."""
     start, end = datetime(2000, 1, 1, tzinfo=UTC), datetime(2001, 1, 1, tzinfo=UTC)
     return Survey(
@@ -137,10 +136,10 @@ def _survey(source: SourceConfig, domain: Domain, mechanism: Mechanism) -> Surve
         purpose="To try a mechanism on a local file",
         attribute=_attribute(filter_columns(source.conditions)),
         domain=domain,
-        bins=mechanism.binning.requested,
-        mechanism=mechanism.name,
-        epsilons=(mechanism.epsilon,),
-        epsilon_floor=mechanism.epsilon,
+        bins=1,
+        mechanism="grr",
+        epsilons=(HIGHEST,),
+        epsilon_floor=HIGHEST,
         dimensions=(),
         rounds=(Round(1, start, end),),
         minimums=Minimums(bin_values=LEAST_BIN_VALUES),

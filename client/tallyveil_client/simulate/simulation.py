@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -100,5 +101,5 @@ def check_repeats(repeats: int) -> None:
 
 def _collect(mechanism: Mechanism, indices: NDArray[np.unsignedinteger]) -> Tally:
     chunks = (indices[start : start + CHUNK_RECORDS] for start in range(0, indices.size, CHUNK_RECORDS))
-    tallies = (mechanism.perturb_and_tally(chunk) for chunk in chunks)
-    return sum(tallies, start=Tally.of([0] * mechanism.domain_size))
+    gathered = reduce(Tally.__add__, (mechanism.gather(chunk) for chunk in chunks))
+    return mechanism.finish(gathered)
