@@ -23,7 +23,10 @@ def test_the_only_survey_needs_no_name() -> None:
     assert select_survey([only], None) is only
 
 
-@pytest.mark.parametrize("wanted", ["incomes", "incomes@1", OTHER.hash, OTHER.hash[:6]])
+# Names of their own, since hashes follow from the moment and workers must agree on what they run.
+@pytest.mark.parametrize(
+    "wanted", ["incomes", "incomes@1", OTHER.hash, OTHER.hash[:6]], ids=["name", "label", "hash", "digits"]
+)
 def test_a_survey_is_meant_by_name_version_or_the_first_digits_of_its_hash(wanted: str) -> None:
     assert select_survey(approved(SURVEY, OTHER, NEWER), wanted).survey == OTHER
 
@@ -35,7 +38,11 @@ def test_several_that_could_be_meant_are_listed(wanted: str | None) -> None:
     assert "ages@1" in caught.value.next_step and "ages@2" in caught.value.next_step
 
 
-@pytest.mark.parametrize("wanted", ["weights", "ages@3", "ab12", "", OTHER.hash[:5], "*"])
+@pytest.mark.parametrize(
+    "wanted",
+    ["weights", "ages@3", "ab12", "", OTHER.hash[:5], "*"],
+    ids=["name", "label", "other digits", "nothing", "too few digits", "sign"],
+)
 def test_a_survey_that_is_not_approved_is_refused(wanted: str) -> None:
     with pytest.raises(PolicyError, match="not approved") as caught:
         select_survey(approved(SURVEY, OTHER), wanted)

@@ -81,7 +81,8 @@ def _adjugate(matrix: Exact) -> tuple[Exact, int] | None:
         pivot = work[place, place]
         if pivot == 0:  # X'X is positive semidefinite: a pivot of 0 means that it is singular
             return None
-        others = np.flatnonzero(np.arange(size) != place)
+        others = np.ones(size, dtype=np.bool_)
+        others[place] = False
         work[others] = (work[others] * pivot - np.outer(work[others, place], work[place])) // previous
         previous = pivot
     return work[:, size:], int(previous)
