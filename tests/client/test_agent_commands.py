@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent_shell import Shell
-from agent_world import DAY, KEY, NOW, SURVEY, Home, even_rows, with_bins
+from agent_world import DAY, KEY, NOW, SURVEY, Home, MemoryAggregator, aids_for, even_rows, with_bins
 from certificates import TestAuthority
 from tallyveil.cli import dispatch
 from tallyveil.epsilon import to_nano
@@ -20,7 +20,9 @@ from tallyveil.signing import SigningKey
 from tallyveil.survey import Round, sign_survey
 from tallyveil_client.agent.commands import app
 from tallyveil_client.agent.config import load_config
+from tallyveil_client.agent.department import open_department
 from tallyveil_client.agent.policy_file import load_policy
+from tallyveil_client.agent.run import run_round
 
 COMMANDS = ("init", "approve", "check", "preview", "run", "status", "ledger")
 
@@ -173,6 +175,35 @@ def test_check_counts_here_and_draws_charges_and_sends_nothing(shell: Shell) -> 
     code, out, _ = shell("check")
     assert code == 0 and "rejected: missing" in out and "nothing drawn, charged or sent" in out
     assert shell.nothing_happened()
+
+
+def test_check_and_approve_show_what_an_allowed_overlap_gives_away(shell: Shell) -> None:
+    shell.home.prepare(even_rows(3))
+    shell.approve()
+    with open_department(shell.home.config) as department:
+        (item,) = department.approved()
+        run_round(department, item, SURVEY.rounds[0], None, aids_for(department, MemoryAggregator()))
+    other, cell = with_bins(3), "age from 36 to 42 (7 of 84 values) in one cell of sex"
+    shell.home.prepare(even_rows(3), survey=other)
+    code, _, err = shell("approve", str(shell.home.survey_file), "--yes")
+    assert code == 4 and cell in err and "allow_overlap" in err
+    shell.home.prepare(even_rows(3), survey=other, policy='allow_overlap = "the minister asked"')
+    code, out, _ = shell("approve", str(shell.home.survey_file), "--yes")
+    assert code == 0 and cell in out and "the minister asked" in out
+    approved = shell.json("approve", str(shell.home.survey_file), "--yes")
+    checked = shell.json("check", other.name)
+    assert (
+        approved["overlaps"]
+        == checked["overlaps"]
+        == [
+            {"survey": "ages@1", "difference": "4 bins of 21 values where this one has 3 bins of 28 values"}
+            | {"smallest_cell": cell}
+        ]
+    )
+    code, out, _ = shell("check", other.name)
+    assert code == 0 and cell in out and "the minister asked" in out
+    shell.home.prepare(even_rows(3), survey=other)
+    assert shell("check", other.name)[0] == 4
 
 
 def test_check_reports_first_and_fails_then(shell: Shell) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Generator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +16,9 @@ from tallyveil.epsilon import NANO, to_nano
 from tallyveil.errors import ConfigurationError, IntegrityError, InternalError, PolicyError, UnavailableError
 from tallyveil.moments import moment_text
 from tallyveil.survey import sign_survey
-from tallyveil_client.agent.store import AlreadyStoredError, Approval, Store
+from tallyveil_client.agent.ledger import Head
+from tallyveil_client.agent.store import AlreadyStoredError, Approval, Earlier, Store
+from tallyveil_client.agent.store.mark import read_mark, write_mark
 
 APPROVAL = Approval(SURVEY.hash, sign_survey(SURVEY, KEY), SURVEY.epsilons[0], moment_text(NOW))
 
@@ -36,7 +40,7 @@ def test_a_round_is_charged_and_stored_and_read_back_as_it_was(store: Store, pat
     for again in (store, Store(path)):
         (submission,) = again.submissions()
         assert submission.key == new.key
-        assert (submission.survey, submission.source, submission.filter) == ("ages@1", "people", "")
+        assert (submission.survey, submission.source) == ("ages@1", "people")
         assert (submission.records, submission.batches, submission.acknowledged, submission.complete) == (
             285,
             3,
@@ -131,14 +135,83 @@ def test_a_reserved_identifier_is_given_again_until_the_round_is_stored(store: S
         store.reserve(hash_, number, epsilon, token("third"))
 
 
-def test_an_announced_epsilon_cannot_change(store: Store) -> None:
+def test_each_epsilon_has_its_identifier_so_that_one_may_go_back(store: Store) -> None:
+    """The aggregator may have taken down the first one."""
     store.approve(APPROVAL)
-    store.reserve(SURVEY.hash, 1, APPROVAL.epsilon, token("id"))
-    with pytest.raises(PolicyError, match="announced at epsilon 2"):
-        store.approve(replace(APPROVAL, epsilon=to_nano(1)))
-    with pytest.raises(PolicyError, match="announced at epsilon 2"):
-        store.reserve(SURVEY.hash, 1, to_nano(1), token("id"))
+    first = store.reserve(SURVEY.hash, 1, APPROVAL.epsilon, token("first"))
+    store.approve(replace(APPROVAL, epsilon=to_nano(1)))
+    second = store.reserve(SURVEY.hash, 1, to_nano(1), token("second"))
+    assert (second.epsilon, second.submission_id) == (to_nano(1), token("second"))
     store.approve(APPROVAL)
+    assert store.reserve(SURVEY.hash, 1, APPROVAL.epsilon, token("third")) == first
+
+
+def test_a_charged_epsilon_cannot_change(store: Store) -> None:
+    new = make_round()
+    store.commit_round(new)
+    approval = replace(APPROVAL, survey_hash=new.key.survey_hash)
+    with pytest.raises(PolicyError, match="charged at epsilon 2"):
+        store.approve(replace(approval, epsilon=to_nano(1)))
+    store.approve(approval)
+
+
+def test_what_is_known_of_earlier_tables_is_read_back_as_it_was(store: Store) -> None:
+    new = replace(make_round(), selection='{"a":"b"}', clear_counts={(1, 0): 3, (0, 2): 2**40})
+    store.commit_round(new)
+    with pytest.raises(IntegrityError, match="gone from the approvals"):
+        store.earlier()
+    store.approve(replace(APPROVAL, survey_hash=new.key.survey_hash))
+    (earlier,) = store.earlier()
+    assert (earlier.document, earlier.account, earlier.selection) == (APPROVAL.document, "people", new.selection)
+    assert earlier.clear_counts == new.clear_counts
+    assert str(2**40) not in repr(earlier)
+
+
+def test_whoever_may_object_is_asked_in_the_transaction_and_stops_it_all(store: Store) -> None:
+    def object_to(earlier: tuple[Earlier, ...]) -> None:
+        raise PolicyError(f"after {len(earlier)}")
+
+    with pytest.raises(PolicyError, match="after 0"):
+        store.commit_round(make_round(), object_to)
+    assert stored_in(store) == (0, 0, 0)
+
+
+def test_a_mark_that_cannot_be_written_holds_back_what_was_stored(store: Store, path: Path) -> None:
+    blocked = path.with_name(path.name + ".head.new")
+    blocked.mkdir()
+    new = make_round()
+    with pytest.raises(ConfigurationError, match="cannot be used") as caught:
+        store.commit_round(new)
+    assert "charged and stored" in caught.value.not_done and "nothing was sent" in caught.value.not_done
+    assert "run again" in caught.value.next_step
+    assert stored_in(store) == (1, 1, 2)
+    with pytest.raises(ConfigurationError):
+        store.outgoing(new.key.submission_id)
+    blocked.rmdir()
+    assert len(store.outgoing(new.key.submission_id)) == 2
+
+
+def test_a_store_opened_by_a_link_has_the_same_mark(store: Store, path: Path) -> None:
+    link = path.with_name("link.sqlite")
+    link.symlink_to(path)
+    with Store(link) as linked:
+        linked.commit_round(make_round())
+    assert not link.with_name("link.sqlite.head").exists()
+    assert stored_in(store) == (1, 1, 2)
+
+
+@pytest.mark.parametrize("largest", range(0, 180, 20))
+def test_a_mark_that_is_cut_off_never_replaces_a_whole_one(tmp_path: Path, largest: int) -> None:
+    mark, old = tmp_path / "mark", Head(1, "a" * 64)
+    write_mark(mark, "store", old)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, hard))
+    try:
+        with suppress(OSError):
+            write_mark(mark, "store", Head(2, "b" * 64))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert read_mark(mark, "store") == (old if largest < len(mark.read_bytes()) else Head(2, "b" * 64))
 
 
 def test_acknowledgements_completion_and_refusals_are_kept(store: Store) -> None:

@@ -115,6 +115,26 @@ def test_a_copy_restored_under_an_open_store_stops_the_next_charge(path: Path, t
         assert b'"seq":3' in mark.read_bytes()
 
 
+def test_a_copy_older_than_a_mark_that_could_not_be_written_refunds_nothing_that_was_sent(
+    path: Path, tmp_path: Path
+) -> None:
+    Store(path).__exit__(None, None, None)
+    backup, blocked = tmp_path / "backup", path.with_name(path.name + ".head.new")
+    shutil.copy(path, backup)
+    blocked.mkdir()
+    new = make_round()
+    with Store(path) as store:
+        with pytest.raises(ConfigurationError):
+            store.commit_round(new)
+        with pytest.raises(ConfigurationError):
+            store.outgoing(new.key.submission_id)
+        blocked.rmdir()
+        assert store.outgoing(new.key.submission_id)
+    shutil.copy(backup, path)
+    with pytest.raises(IntegrityError, match="older copy"):
+        Store(path)
+
+
 @pytest.mark.parametrize("damage", ["store gone", "mark gone", "mark cut", "mark of another store", "store of another"])
 def test_a_store_and_its_mark_belong_together(path: Path, tmp_path: Path, damage: str) -> None:
     other = tmp_path / "other.sqlite"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,12 @@ READERS: list[CellReader] = [
     ConditionReader(parse_filter("x == '43'")[0], CellRules()),
 ]
 MISSING = code_of(Reason.MISSING)
+
+
+DECIMAL_TYPES = [
+    *(pa.decimal32(5, 2), pa.decimal64(5, 2), pa.decimal64(18, 10)),
+    *(pa.decimal128(5, 2), pa.decimal128(38, 10), pa.decimal256(60, 3)),
+]
 
 
 def codes(reader: CellReader, column: pa.Array[Any]) -> list[int]:
@@ -64,7 +70,7 @@ def test_floats_of_every_width_are_their_shortest_decimals(kind: pa.DataType) ->
         assert codes(reader, column) == one_by_one(reader, [*texts, None])
 
 
-@pytest.mark.parametrize("kind", [pa.decimal128(5, 2), pa.decimal128(38, 10), pa.decimal256(60, 3)], ids=str)
+@pytest.mark.parametrize("kind", DECIMAL_TYPES, ids=str)
 def test_decimals_lose_no_digit(kind: pa.DataType) -> None:
     values = [Decimal("43.00"), Decimal("42.50"), Decimal("42.49"), None, Decimal("-9.5"), Decimal(120)]
     texts = ["43", "42.5", "42.49", None, "-9.5", "120"]
@@ -165,3 +171,26 @@ def test_what_is_remembered_between_batches_is_bounded(monkeypatch: pytest.Monke
         texts = [f"x{number}" for number in range(start, start + 7)]
         assert reader.codes(pa.array([*texts, "43"])).tolist() == [code_of(Reason.NOT_IN_CODEBOOK)] * 7 + [0]
         assert len(reader._known) <= 10  # pyright: ignore[reportPrivateUsage]
+
+
+ALL_TYPES = [
+    *(*INTEGER_TYPES, *DECIMAL_TYPES, *TEXT_TYPES, pa.float16(), pa.float32(), pa.float64(), pa.bool_(), pa.null()),
+    *(pa.date32(), pa.date64(), pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")),
+    *(pa.timestamp("s"), pa.timestamp("ms"), pa.timestamp("us"), pa.timestamp("ns"), pa.timestamp("us", "UTC")),
+    *(pa.duration("s"), pa.month_day_nano_interval(), pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(4)),
+    *(pa.list_(pa.int8()), pa.large_list(pa.int8()), pa.list_(pa.int8(), 2), pa.list_view(pa.int8())),
+    *(pa.struct([("x", pa.int8())]), pa.map_(pa.string(), pa.int8()), pa.uuid(), pa.json_()),
+    pa.run_end_encoded(pa.int16(), pa.int32()),
+    pa.dictionary(pa.int8(), pa.int64()),
+]
+
+
+@pytest.mark.parametrize("kind", ALL_TYPES, ids=str)
+def test_every_type_there_is_is_read_or_refused_clearly(kind: pa.DataType) -> None:
+    """Read means: a column of nothing is missing, and one with a value in it does not fail."""
+    column = cast("Any", pa.nulls)(2, kind)
+    for reader in READERS:
+        try:
+            assert codes(reader, column) == [MISSING, MISSING]
+        except InputError as error:
+            assert "neither a number nor text" in error.what or "not one value a record" in error.what

@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -123,15 +124,21 @@ def test_progress_reaches_the_end(tmp_path: Path) -> None:
     assert seen[-1] == Progress(4, 1.0)
 
 
-def test_an_unknown_column_is_refused_with_those_there_are_and_the_closest(tmp_path: Path) -> None:
+def test_an_unknown_column_is_refused_with_those_a_schema_has_and_the_closest(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"Age": [43], "Sex": ["Male"], "Region": ["CAR"]}), path)
     with pytest.raises(ConfigurationError, match=r"'Age', 'Sex', 'Region'.*did you mean 'Region'"):
-        read(source(canary_file(tmp_path), {**COLUMNS, "region": "Regions"}), TABLE)
+        read(source(path, {**COLUMNS, "region": "Regions"}), TABLE)
 
 
-def test_a_file_without_names_does_not_show_its_first_record(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "first", [f"{CANARY},{WORD},CAR", f"{WORD},{CANARY} positive,1984-05-03", f"age,{WORD},{WORD}", f"Ages,{WORD},x"]
+)
+def test_a_file_without_names_does_not_show_its_first_record(tmp_path: Path, first: str) -> None:
     path = tmp_path / "a.csv"
-    path.write_text(f"{CANARY},{WORD},CAR\n43,Male,CAR\n", "utf-8")
-    with pytest.raises(ConfigurationError, match="look like a record") as caught:
-        read(source(path))
-    assert CANARY not in chain(caught.value)
-    assert WORD not in chain(caught.value)
+    path.write_text(f"{first}\n43,Male,CAR\n", "utf-8")
+    for columns in ({"age": "Age"}, {"age": WORD[:-1]}):
+        with pytest.raises(ConfigurationError, match=r"has no column '\w+' among the 3 that its header row") as caught:
+            read(source(path, columns))
+        assert "header_row" in caught.value.next_step
+        assert not any(cell in chain(caught.value) for cell in first.split(",") if len(cell) > 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,16 @@ def test_defaults_allow_the_least(tmp_path: Path) -> None:
     assert collection.guarantees == (KIND_LDP,)
     assert (collection.min_bin_values, collection.min_clear_cell) == (4, 10)
     assert (collection.dimensions, collection.max_rounds) == ((), 1)
+
+
+def test_an_overlap_is_allowed_with_a_reason_only(tmp_path: Path) -> None:
+    assert load(tmp_path, ACCOUNT + COLLECTION).collections[0].allow_overlap == ""
+    named = load(tmp_path, ACCOUNT + COLLECTION + 'allow_overlap = "the minister asked"\n')
+    assert named.collections[0].allow_overlap == "the minister asked"
+    for blank in ("", "  "):
+        refused(tmp_path, ACCOUNT + COLLECTION + f'allow_overlap = "{blank}"\n', "allow_overlap")
+    with pytest.raises(ConfigurationError, match="reason"):
+        replace(named.collections[0], allow_overlap=" ")
 
 
 def test_epsilon_is_cut_off_and_never_rounded_up(tmp_path: Path) -> None:

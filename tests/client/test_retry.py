@@ -37,12 +37,21 @@ def test_attempts_end_and_are_counted_for_people() -> None:
     assert [wait.seconds if wait else None for wait in waits] == [0.5, 1.0, None]
 
 
-def test_an_attempt_that_got_something_through_counts_as_the_first_again() -> None:
+def test_an_attempt_that_got_further_counts_as_the_first_again() -> None:
     attempts = Attempts(Backoff(attempts=2))
-    for _ in range(20):
-        attempts.progressed()
+    for batches in range(1, 20):
+        attempts.reached(batches)
         wait = attempts.after(LOST, 0.5, answered=False)
         assert wait is not None and wait.attempt == 2
+
+
+def test_what_is_got_through_again_is_no_progress() -> None:
+    attempts = Attempts(Backoff(attempts=3))
+    waits = list[bool]()
+    for batches in (5, 5, 4, 5):
+        attempts.reached(batches)
+        waits.append(attempts.after(LOST, 0.5, answered=True) is not None)
+    assert waits == [True, True, False, False]
 
 
 @pytest.mark.parametrize("refusal", list(Refusal))

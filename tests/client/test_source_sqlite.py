@@ -155,3 +155,33 @@ def test_whole_numbers_as_categories_are_their_digits(tmp_path: Path) -> None:
     path = write(tmp_path, records=[(1,), (2.0,), ("01",), ("1",)])
     _, values, _ = read(source(path, table="t"), survey(Categories(("1", "2", "01"))))
     assert values == ["1", "2", "01", "1"]
+
+
+def test_comments_before_a_select_are_read_in_a_time_that_grows_with_their_length(tmp_path: Path) -> None:
+    path = write(tmp_path, records=[(43,)])
+    for query in ("/**/ -- x\n /* a * b / */select * from t", "--\n--\nSELECT * FROM t"):
+        assert read(source(path, query=query))[1] == ["43"]
+    for nothing in ("/**/" * 20_000 + "x", "/*" * 20_000, "--" * 20_000, "-- \n" * 20_000 + "x", " " * 40_000 + "x"):
+        with pytest.raises(ConfigurationError, match="must be one SELECT"):
+            read(source(path, query=nothing))
+    with pytest.raises(ConfigurationError):
+        read(source(path, query="/* select */ delete from t"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are listed by Linux only")
+@pytest.mark.parametrize(
+    "query", ["select * from t order by note", "select age, count(*) over (partition by note) from t"]
+)
+def test_sorting_writes_no_record_into_a_file(tmp_path: Path, query: str) -> None:
+    path = write(tmp_path, "CREATE TABLE t(age, note)")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executemany(
+            "INSERT INTO t VALUES (?, ?)",
+            ((number % 20, f"{CANARY}{number * 7919 % 10**5}" * 3) for number in range(10**5)),
+        )
+    seen = set[str]()
+    with open_source(source(path, query=query)) as opened:
+        for _ in opened.batches(["age"]):
+            seen |= {os.readlink(file) for file in Path("/proc/self/fd").iterdir() if file.is_symlink()}
+    assert any(path.name in name for name in seen)
+    assert not [name for name in seen if "etilqs" in name]

@@ -13,8 +13,8 @@ from tallyveil.errors import ConfigurationError, PeerError, PolicyError
 from tallyveil.moments import moment_text
 from tallyveil.signing import VerifyingKey
 from tallyveil.survey import Survey, open_survey
-from tallyveil_client.agent.department import Department, filter_text
-from tallyveil_client.agent.overlap import Shown, require_nested
+from tallyveil_client.agent.department import Department
+from tallyveil_client.agent.overlap import require_nested
 from tallyveil_client.agent.policy import Collection, check_survey
 from tallyveil_client.agent.selection import label_of
 
@@ -92,6 +92,5 @@ def require_allowed(department: Department, survey: Survey, epsilon: NanoEpsilon
     """What holds at approval and again at every run: the policy may have changed, and more may have been shown."""
     check_survey(department.policy, survey, epsilon, source)
     limits = department.limits(survey, source)
-    config = department.source(limits)
-    require_nested(Shown(survey, config.name, filter_text(config)), department.shown_before())
+    require_nested(department.shown(survey, limits), department.shown_before(), limits.allow_overlap)
     return limits

@@ -32,7 +32,7 @@ def check_clear_cells(collection: Collection, survey: Survey, clear_counts: Coun
     if survey.neighbours == ADD_OR_REMOVE:
         return  # no number of records is sent
     least = collection.min_clear_cell
-    counts = _visible(survey, clear_counts)
+    counts = visible_counts(survey, clear_counts)
     small = {key: count for key, count in counts.items() if 0 < count < least}
     if not small:
         return
@@ -45,7 +45,7 @@ def check_clear_cells(collection: Collection, survey: Survey, clear_counts: Coun
     )
 
 
-def _visible(survey: Survey, clear_counts: Counts) -> Counts:
+def visible_counts(survey: Survey, clear_counts: Counts) -> Counts:
     """The counts the aggregator would see: over all bins where the bin is not disclosed."""
     if guarantee_kind(survey) == KIND_WITHIN_BIN:
         return clear_counts

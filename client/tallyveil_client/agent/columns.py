@@ -136,6 +136,8 @@ def _kind(kind: pa.DataType) -> str:
 def _comparable(values: pa.Array[Any]) -> pa.Array[Any]:
     """The same values in a type that can be dictionary-encoded and read."""
     kind = values.type
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        return values.cast(pa.decimal128(kind.precision, kind.scale))
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_temporal(kind):
         return values.cast(pa.string())
     return values

@@ -5,25 +5,25 @@ Not here: what is done with them. Nothing of this file needs the network or the 
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 
 from tallyveil.cli.files import read_file
 from tallyveil.errors import TallyveilError
 from tallyveil.signing import VerifyingKey
 from tallyveil.survey import Survey, open_survey, read_unverified_survey
+from tallyveil_client.agent.clear_cells import Counts, visible_counts
 from tallyveil_client.agent.config import AgentConfig, SourceConfig, load_config
 from tallyveil_client.agent.costs import Cost
-from tallyveil_client.agent.filter import Condition
+from tallyveil_client.agent.fingerprint import fingerprint
 from tallyveil_client.agent.ledger import SUBMISSION, Charge, charge_of, remaining
 from tallyveil_client.agent.overlap import Shown
 from tallyveil_client.agent.policy import Collection, Policy
 from tallyveil_client.agent.policy_file import load_policy
 from tallyveil_client.agent.selection import Approved, label_of
-from tallyveil_client.agent.store import Approval, Store
+from tallyveil_client.agent.store import Approval, Earlier, Store
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class Department:
 
     def shown_before(self) -> tuple[Shown, ...]:
         """The tables that were charged and stored so far."""
-        documents = {item.survey_hash: item.document for item in self.store.approvals()}
-        return tuple(
-            Shown(read_unverified_survey(documents[s.key.survey_hash]), s.source, s.filter)
-            for s in self.store.submissions()
-            if s.key.survey_hash in documents
-        )
+        return shown_before(self.store.earlier())
+
+    def shown(self, survey: Survey, limits: Collection, clear_counts: Counts | None = None) -> Shown:
+        """The table that a survey would show; `clear_counts` where its records were counted."""
+        counts = None if clear_counts is None else visible_counts(survey, clear_counts)
+        return Shown(survey, limits.account, fingerprint(self.source(limits), survey), counts)
 
     def _verified(self, approval: Approval) -> Survey | None:
         try:
@@ -95,9 +95,12 @@ def open_department(path: Path) -> Generator[Department]:
         yield Department(config, policy, authority, store)
 
 
-def filter_text(source: SourceConfig) -> str:
-    """The source's filter in one spelling, so that two can be compared."""
-    return " and ".join(sorted(_condition_text(item) for item in source.conditions))
+def shown_before(earlier: Iterable[Earlier]) -> tuple[Shown, ...]:
+    """The tables of stored submissions."""
+    return tuple(
+        Shown(read_unverified_survey(item.document), item.account, item.selection, item.clear_counts)
+        for item in earlier
+    )
 
 
 def charge_for(item: Approved, number: int, cost: Cost, submission_id: bytes, at: str) -> Charge:
@@ -115,9 +118,3 @@ def charge_for(item: Approved, number: int, cost: Cost, submission_id: bytes, at
         submission=submission_id.hex(),
         at=at,
     )
-
-
-def _condition_text(item: Condition) -> str:
-    quoted = item.literal.replace("'", "''") if isinstance(item.literal, str) else None
-    literal = f"{item.literal.normalize():f}" if isinstance(item.literal, Decimal) else f"'{quoted}'"
-    return f"{item.column} {item.operator} {literal}"

@@ -50,6 +50,8 @@ class Collection:
         min_clear_cell_reason: Why it was lowered below the usual 10.
         dimensions: Attributes that may be sent in clear.
         max_rounds: Rounds one survey may have.
+        allow_overlap: Why tables may go that give, with earlier ones over the same people, exact counts of smaller
+            groups by subtraction; empty where they may not.
     """
 
     source: str
@@ -62,6 +64,7 @@ class Collection:
     min_clear_cell_reason: str = ""
     dimensions: tuple[str, ...] = ()
     max_rounds: int = 1
+    allow_overlap: str = ""
 
     def __post_init__(self) -> None:
         where = f"the collection of '{self.attribute}' from '{self.source}'"
@@ -72,6 +75,9 @@ class Collection:
         _require(
             self.min_clear_cell >= USUAL_MIN_CLEAR_CELL or bool(self.min_clear_cell_reason.strip()),
             f"{where}: a min_clear_cell below {USUAL_MIN_CLEAR_CELL} needs a min_clear_cell_reason",
+        )
+        _require(
+            not self.allow_overlap or bool(self.allow_overlap.strip()), f"{where}: allow_overlap must say a reason"
         )
 
 

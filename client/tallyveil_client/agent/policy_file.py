@@ -66,4 +66,5 @@ def _collection(table: Table) -> Collection:
         min_clear_cell_reason=table.raw_text("min_clear_cell_reason", ""),
         dimensions=table.texts("dimensions", ()),
         max_rounds=table.integer("max_rounds", 1, low=1),
+        allow_overlap=table.optional_text("allow_overlap") or "",
     )

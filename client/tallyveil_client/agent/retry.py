@@ -11,7 +11,8 @@ status becomes which error is the transport's; this is the table that follows it
 | any other refusal, wrong configuration, an answer that makes no sense | final |
 | any of them after the last attempt | final |
 
-An attempt that got something through counts as the first again.
+An attempt that got further than any before it counts as the first again. What was acknowledged, forgotten and
+acknowledged once more is no further: a server could keep an agent alive with that for ever.
 """
 
 from __future__ import annotations
@@ -54,14 +55,16 @@ class Wait:
 
 @dataclass
 class Attempts:
-    """How often one thing has been tried in a row without getting anywhere."""
+    """How often one thing has been tried in a row without getting further than before."""
 
     backoff: Backoff
     failures: int = 0
+    furthest: int = 0
 
-    def progressed(self) -> None:
-        """The attempt under way got something through."""
-        self.failures = 0
+    def reached(self, batches: int) -> None:
+        """The attempt under way got so many batches through, with those of the attempts before it."""
+        if batches > self.furthest:
+            self.furthest, self.failures = batches, 0
 
     def after(self, error: TallyveilError, random: float, *, answered: bool) -> Wait | None:
         """The wait before the next attempt, or None where the error is final or was the last.

@@ -20,12 +20,13 @@ from tallyveil.survey import Round
 from tallyveil_client.agent.approval import require_allowed
 from tallyveil_client.agent.collect import collect, require_admissible, seal
 from tallyveil_client.agent.config import SourceConfig
-from tallyveil_client.agent.department import Department, charge_for, filter_text
+from tallyveil_client.agent.department import Department, charge_for, shown_before
 from tallyveil_client.agent.encode import Encoded
 from tallyveil_client.agent.ledger import require_left
+from tallyveil_client.agent.overlap import require_nested
 from tallyveil_client.agent.scan import Summary
 from tallyveil_client.agent.selection import Approved, require_open
-from tallyveil_client.agent.store import AlreadyStoredError, NewRound, Submission
+from tallyveil_client.agent.store import AlreadyStoredError, Earlier, NewRound, Submission
 
 
 @dataclass(frozen=True)
@@ -95,20 +96,28 @@ def _store_round(department: Department, item: Approved, window: Round, source: 
     with closing(aids.read(config, item)) as batches:
         collected = collect(batches, item.survey, mechanism)
     require_admissible(collected, config, item.survey, limits)
-    store = department.store
+    store, shown = department.store, department.shown(item.survey, limits, collected.clear_counts)
+
+    def admit(earlier: tuple[Earlier, ...]) -> None:
+        require_nested(shown, shown_before(earlier), limits.allow_overlap)
+
+    admit(store.earlier())  # before anybody is asked; and again in the transaction, where no other run can be faster
     key = store.reserve(item.survey.hash, window.number, item.epsilon, aids.token())
     if aids.announce(key):
         if store.submission(key.survey_hash, key.round) is not None:
             raise AlreadyStoredError(item.label, window.number)
         raise IntegrityError(
-            "the aggregator holds batches of this submission, and this store knows of none: it is an older copy",
+            "the aggregator says that it holds batches of this submission, and this store has never stored any: either "
+            "the aggregator is mistaken or lying, or this store is an older copy of itself",
             not_done="nothing was charged, stored or sent",
-            next_step="put the newest copy of the agent's store back",
+            next_step="compare with the aggregator's operator what it holds and since when; leave the store as it is "
+            "until that is known",
         )
     sealed = seal(collected, mechanism.law, key, aids.token)
     charge = charge_for(item, window.number, cost, key.submission_id, moment_text(aids.now()))
     total = cost.account.total_epsilon
-    store.commit_round(NewRound(key, charge, total, sealed, config.name, filter_text(config)))
+    new = NewRound(key, charge, total, sealed, config.name, shown.selection, shown.counts or {})
+    store.commit_round(new, admit)
     return collected.summary
 
 

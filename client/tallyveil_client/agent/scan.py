@@ -16,7 +16,7 @@ from tallyveil.survey import Survey
 from tallyveil_client.agent.cells import Reason
 from tallyveil_client.agent.config import SourceConfig
 from tallyveil_client.agent.encode import Encoded, Encoder
-from tallyveil_client.agent.sources import check_columns, open_source
+from tallyveil_client.agent.sources import open_source
 from tallyveil_client.agent.sources.source import UNSENT, Source, guarded
 
 
@@ -73,7 +73,6 @@ def scan(
     encoder = Encoder(survey, source)
     records = 0
     with open_source(source) as opened:
-        check_columns(source.name, opened.column_names, encoder.columns)
         for batch in opened.batches(encoder.columns):
             encoded = guarded(partial(encoder.encode, batch), _unforeseen)
             records += encoded.read

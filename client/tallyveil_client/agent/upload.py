@@ -140,8 +140,7 @@ class Courier:
                             return
                         step = delivery.receive(self._heard(stream.receive()))
                         note(step)
-                        if step.mark:
-                            attempts.progressed()
+                        attempts.reached(delivery.held)
                         on_held(delivery.held)
             finally:
                 delivery.lost()

@@ -20,6 +20,7 @@ from tallyveil.survey import Survey
 from tallyveil_client.agent.cells import Reason
 from tallyveil_client.agent.collect import Collected
 from tallyveil_client.agent.costs import Cost, cost_json, cost_text
+from tallyveil_client.agent.overlap import Overlap
 from tallyveil_client.agent.policy import Collection
 from tallyveil_client.agent.selection import Approved
 
@@ -54,6 +55,7 @@ class Checked:
         collected: Of the pass that only counted.
         cost: Of one round.
         problem: What would stop a run, if anything.
+        overlaps: With earlier tables, which the policy allows by name.
     """
 
     item: Approved
@@ -61,6 +63,7 @@ class Checked:
     collected: Collected
     cost: Cost
     problem: TallyveilError | None
+    overlaps: tuple[Overlap, ...] = ()
 
     def to_json(self) -> Json:
         """For machines."""
@@ -88,6 +91,7 @@ class Checked:
             },
             "cost": cost_json(self.cost),
             "charged": 0,
+            "overlaps": [item.to_json() for item in self.overlaps],
             "problem": error_json(self.problem),
         }
 
@@ -121,6 +125,8 @@ class Checked:
         )
         if self.limits.min_clear_cell_reason:
             print(f"min_clear_cell is {self.limits.min_clear_cell}: {plain(self.limits.min_clear_cell_reason)}")
+        for item in self.overlaps:
+            print(plain(item.describe(self.limits.allow_overlap)))
         print(cost_text(self.cost))
         if self.problem is None:
             print(f"A run would go ahead: tallyveil agent run {self.item.label}")

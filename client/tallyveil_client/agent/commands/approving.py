@@ -44,6 +44,7 @@ def approve(
     from tallyveil_client.agent import approval
     from tallyveil_client.agent.costs import cost_json, cost_text
     from tallyveil_client.agent.department import open_department
+    from tallyveil_client.agent.overlap import overlaps
     from tallyveil_client.agent.selection import Approved
     from tallyveil_client.agent.store import Approval
 
@@ -55,12 +56,15 @@ def approve(
         limits = approval.require_approvable(department, found, chosen, source, now())
         item = Approved(found, chosen, moment_text(now()))
         cost, guarantee = department.cost(item, limits), for_survey(found, chosen).guarantee
+        overlapping = overlaps(department.shown(found, limits), department.shown_before())
         if not as_json:
             print_survey(found, f"signed by the pinned authority, {department.authority.fingerprint}")
             if len(found.epsilons) > 1:
                 print(f"This department takes part at epsilon {epsilon_text(chosen)}:")
                 print(guarantee_text([guarantee]))
             print(f"Records come from source '{limits.source}'. {cost_text(cost)}")
+            for overlap in overlapping:
+                print(console.plain(overlap.describe(limits.allow_overlap)))
         if not yes:
             if as_json or not sys.stdin.isatty():
                 raise ConfigurationError(
@@ -76,6 +80,7 @@ def approve(
                     "approved": item.label,
                     "epsilon": chosen / NANO,
                     "source": limits.source,
+                    "overlaps": [overlap.to_json() for overlap in overlapping],
                     "guarantee": guarantee_json(guarantee),
                     "cost": cost_json(cost),
                     "survey": survey_json(found),

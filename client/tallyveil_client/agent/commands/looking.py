@@ -38,6 +38,7 @@ def check(
     from tallyveil_client.agent.collect import collect, require_admissible
     from tallyveil_client.agent.department import open_department
     from tallyveil_client.agent.ledger import require_left
+    from tallyveil_client.agent.overlap import overlaps, require_nested
     from tallyveil_client.agent.selection import select_survey
     from tallyveil_client.agent.views import Checked
 
@@ -47,13 +48,15 @@ def check(
         chosen, cost = department.source(limits), department.cost(item, limits)
         with closing(reading(chosen, item)) as batches:
             collected = collect(batches, item.survey)
+        shown, before = department.shown(item.survey, limits, collected.clear_counts), department.shown_before()
         problem: TallyveilError | None = None
         try:
             require_admissible(collected, chosen, item.survey, limits)
+            require_nested(shown, before, limits.allow_overlap)
             require_left(cost.account.name, cost.account.total_epsilon, cost.left, cost.charged)
         except TallyveilError as error:
             problem = error
-    checked = Checked(item, limits, collected, cost, problem)
+    checked = Checked(item, limits, collected, cost, problem, overlaps(shown, before) if limits.allow_overlap else ())
     if not as_json:
         checked.show()
         if problem is not None:

@@ -1,7 +1,8 @@
 # pyright: standard
 """Where records come from: one source of any format, as Arrow batches of the columns asked for.
 
-Not here: what the cells mean (`tallyveil_client.agent.encode`). Memory use does not grow with the source. No error
+Not here: what the cells mean (`tallyveil_client.agent.encode`). Memory use does not grow with the source, except where
+a query on SQLite sorts or groups it: nothing of it may lie in a temporary file. No error
 holds a cell, neither in its message nor in the chain of errors behind it.
 """
 
@@ -10,9 +11,9 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 from tallyveil_client.agent.config import SourceConfig
-from tallyveil_client.agent.sources.source import Source, check_columns
+from tallyveil_client.agent.sources.source import Source
 
-__all__ = ["Source", "check_columns", "open_source"]
+__all__ = ["Source", "open_source"]
 
 
 def open_source(config: SourceConfig) -> AbstractContextManager[Source]:

@@ -55,7 +55,7 @@ class CsvSource:
         return self.file.fraction_read
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        check_columns(self.name, self.column_names, columns)
+        check_columns(self.name, self.column_names, columns, from_schema=False)
         wanted = [str(self.column_names.index(column)) for column in columns]
         for batch in guarded_batches(self._read(wanted), self._fault):
             yield pa.RecordBatch.from_arrays(batch.columns, names=list(columns))

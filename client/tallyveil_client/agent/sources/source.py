@@ -14,7 +14,6 @@ from typing import Protocol, TypeVar
 import pyarrow as pa
 
 from tallyveil.errors import ConfigurationError, InputError, TallyveilError
-from tallyveil_client.agent.cell_text import NumberFormat
 
 T = TypeVar("T")
 
@@ -89,11 +88,18 @@ def existing_file(source: str, path: Path | None) -> Path:
     return path
 
 
-def check_columns(source: str, there: Sequence[str], wanted: Sequence[str]) -> None:
+def check_columns(source: str, there: Sequence[str], wanted: Sequence[str], *, from_schema: bool = True) -> None:
     """Refuse columns that are not there, or that two columns could be.
 
+    Args:
+        source: Its name.
+        there: Names of its columns.
+        wanted: Names to look for.
+        from_schema: Whether the names are of a schema. Those of a CSV file are its first row, which is a record where
+            the file has no names, so that none of them is ever shown.
+
     Raises:
-        ConfigurationError: Lists the columns there are, unless the names look like a record.
+        ConfigurationError: Lists the columns of a schema; of a CSV file only their number.
     """
     for name in wanted:
         if name in there:
@@ -104,11 +110,12 @@ def check_columns(source: str, there: Sequence[str], wanted: Sequence[str]) -> N
                     next_step="rename all but one of them in the source",
                 )
             continue
-        if any(NumberFormat().read(other) for other in there):
+        if not from_schema:
             raise ConfigurationError(
-                f"source '{source}' has no column {name!r}; its column names look like a record",
+                f"source '{source}' has no column {name!r} among the {len(there)} that its header row names",
                 not_done="nothing was read",
-                next_step="say with header_row where the names are; a file without names cannot be used",
+                next_step=f"compare the file's header row with [sources.{source}.columns]; say with header_row where "
+                "the names are; a file without names cannot be used",
             )
         raise ConfigurationError(
             f"source '{source}' has no column {name!r}; it has: {_listed(there)}",

@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from tallyveil.errors import ConfigurationError
 from tallyveil_client.agent.config import SourceConfig
 
-_READS = re.compile(r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:select|with|values)\b")
+_READS = re.compile(r"(?is)(?>\s|--[^\n]*\n|/\*.*?\*/)*+(?:select|with|values)\b")
+"""Comments are atomic, and what was read as one is never tried as something else: linear in the query's length."""
+
 _PART = re.compile(r'"((?:[^"]|"")+)"|([^".]+)')
 
 

@@ -26,6 +26,7 @@ from tallyveil_client.agent.sources.sql import quoted, relation, selection
 
 _BATCH_RECORDS = 8_192
 _BUSY_S = 10.0
+_IN_MEMORY = 2
 _NOT_UTF8 = re.compile("[\ud800-\udfff]")
 _Cell = int | float | str | bytes | None
 
@@ -71,6 +72,7 @@ def _connect(uri: str) -> sqlite3.Connection:
 
 
 def _begin(config: SourceConfig, connection: sqlite3.Connection, table: str) -> SqliteSource:
+    _keep_in_memory(config.name, connection)
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("BEGIN")
@@ -79,6 +81,18 @@ def _begin(config: SourceConfig, connection: sqlite3.Connection, table: str) -> 
     if config.query is None:
         rows = connection.execute(selection(["count(*)"], table)).fetchone()[0]
     return SqliteSource(config.name, connection, table, tuple(column[0] for column in description), rows)
+
+
+def _keep_in_memory(name: str, connection: sqlite3.Connection) -> None:
+    """Let no query sort or group records in a file; memory then has to hold what it sorts."""
+    connection.execute("PRAGMA temp_store = MEMORY")
+    always_a_file = connection.execute("SELECT sqlite_compileoption_used('TEMP_STORE=0')").fetchone()[0]
+    if always_a_file or connection.execute("PRAGMA temp_store").fetchone()[0] != _IN_MEMORY:
+        raise ConfigurationError(
+            f"source '{name}': this SQLite library writes temporary files, in which records would lie in clear",
+            not_done="nothing was read",
+            next_step="use an SQLite library that was not built with SQLITE_TEMP_STORE=0",
+        )
 
 
 def _array(cells: tuple[_Cell, ...]) -> pa.Array[Any]:

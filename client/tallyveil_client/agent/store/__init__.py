@@ -5,7 +5,7 @@ Not here: the rules they follow (`tallyveil_client.agent.ledger`) and what is se
 
 from __future__ import annotations
 
-from tallyveil_client.agent.store.records import AlreadyStoredError, Approval, NewRound, Outgoing, Submission
+from tallyveil_client.agent.store.records import AlreadyStoredError, Approval, Earlier, NewRound, Outgoing, Submission
 from tallyveil_client.agent.store.store import Store
 
-__all__ = ["AlreadyStoredError", "Approval", "NewRound", "Outgoing", "Store", "Submission"]
+__all__ = ["AlreadyStoredError", "Approval", "Earlier", "NewRound", "Outgoing", "Store", "Submission"]

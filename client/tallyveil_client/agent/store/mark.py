@@ -19,7 +19,8 @@ _KEYS = ("format", "store_id", "seq", "hash")
 
 
 def mark_path(store: Path) -> Path:
-    """Where the mark of a store lies."""
+    """Where the mark of a store lies: beside the file itself, under whatever name or link it was opened."""
+    store = store.resolve()
     return store.with_name(store.name + ".head")
 
 
@@ -57,7 +58,9 @@ def write_mark(path: Path, store_id: str, head: Head) -> None:
     fresh = path.with_name(path.name + ".new")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        os.write(descriptor, content)
+        left = memoryview(content)
+        while left:  # a write may be short, as on a disk that is filling up; the next one then raises
+            left = left[os.write(descriptor, left) :]
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

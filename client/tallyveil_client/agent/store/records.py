@@ -5,7 +5,8 @@ Not here: ledger entries (`tallyveil_client.agent.ledger`) and batches (`tallyve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from tallyveil.batch import Batch, SubmissionKey
 from tallyveil.epsilon import NanoEpsilon
@@ -38,7 +39,6 @@ class Submission:
         key: Survey, round, epsilon and identifier.
         survey: The survey's name and version, for people.
         source: Name of the source the records came from.
-        filter: The source's filter, as text; empty for none.
         records: Reports in all batches.
         batches: How many there are.
         acknowledged: How many of them the aggregator holds, as far as it has said.
@@ -50,7 +50,6 @@ class Submission:
     key: SubmissionKey
     survey: str
     source: str
-    filter: str
     records: int
     batches: int
     acknowledged: int
@@ -74,7 +73,8 @@ class NewRound:
         total: Nano-epsilon the policy gives that account altogether.
         batches: Of every dimension cell that has records; at least one.
         source: Name of the source the records came from.
-        filter: The source's filter, as text; empty for none.
+        selection: The fingerprint of the records (`tallyveil_client.agent.fingerprint`).
+        clear_counts: Records by (dimension cell, bin) as the aggregator is about to see them.
     """
 
     key: SubmissionKey
@@ -82,7 +82,25 @@ class NewRound:
     total: int
     batches: tuple[Batch, ...]
     source: str
-    filter: str
+    selection: str
+    clear_counts: Mapping[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+
+
+@dataclass(frozen=True, repr=False)
+class Earlier:
+    """What is known of the table behind a stored submission, for comparing another one with it.
+
+    Args:
+        document: The signed survey file as it was approved.
+        account: Name of the population in the policy that paid.
+        selection: The fingerprint of the records.
+        clear_counts: Records by (dimension cell, bin) as the aggregator sees them.
+    """
+
+    document: bytes
+    account: str
+    selection: str
+    clear_counts: Mapping[tuple[int, int], int]
 
 
 @dataclass(frozen=True)

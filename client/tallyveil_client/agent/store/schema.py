@@ -9,7 +9,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x54_41_4C_59
 """Marks the file as an agent's store ("TALY")."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 TABLES = """
 CREATE TABLE identity (
@@ -31,13 +31,14 @@ CREATE TABLE ledger (
     hash TEXT NOT NULL UNIQUE
 ) STRICT;
 
--- An identifier announced to the aggregator before the charge, so that asking first never makes two submissions.
+-- Identifiers announced to the aggregator before the charge, so that asking first never makes two submissions. One
+-- for each epsilon: who goes back to the first must go back to what the aggregator may have taken down for it.
 CREATE TABLE intents (
     survey_hash TEXT NOT NULL,
     round INTEGER NOT NULL,
     epsilon_nano INTEGER NOT NULL,
     submission_id BLOB NOT NULL UNIQUE CHECK (length(submission_id) = 16),
-    PRIMARY KEY (survey_hash, round)
+    PRIMARY KEY (survey_hash, round, epsilon_nano)
 ) STRICT;
 
 CREATE TABLE submissions (
@@ -47,7 +48,8 @@ CREATE TABLE submissions (
     round INTEGER NOT NULL,
     epsilon_nano INTEGER NOT NULL,
     source TEXT NOT NULL,
-    filter TEXT NOT NULL,
+    selection TEXT NOT NULL,
+    clear_counts TEXT NOT NULL,
     ledger_seq INTEGER NOT NULL UNIQUE REFERENCES ledger (seq),
     stored_at TEXT NOT NULL,
     completed_at TEXT NOT NULL DEFAULT '',

@@ -6,21 +6,22 @@ Not here: SQLite's own ways (`database`) and the ledger's rules (`tallyveil_clie
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 
 from tallyveil.batch import Batch, SubmissionKey
-from tallyveil.epsilon import NanoEpsilon, epsilon_text
-from tallyveil.errors import ConfigurationError, IntegrityError, InternalError, PolicyError, TallyveilError
+from tallyveil.epsilon import NanoEpsilon
+from tallyveil.errors import ConfigurationError, IntegrityError, TallyveilError
 from tallyveil_client.agent.ledger import Entry, Head, Ledger, start_of, verify_chain, verify_reach
+from tallyveil_client.agent.store.checks import check_new, other_epsilon, refuse_changed, refuse_stored
 from tallyveil_client.agent.store.database import Database
+from tallyveil_client.agent.store.earlier import counts_text, read_earlier
 from tallyveil_client.agent.store.mark import mark_path, read_mark, write_mark
-from tallyveil_client.agent.store.records import AlreadyStoredError, Approval, NewRound, Outgoing, Submission
+from tallyveil_client.agent.store.records import Approval, Earlier, NewRound, Outgoing, Submission
 
 _SUBMISSIONS = """
-SELECT s.submission_id, s.survey_hash, s.survey, s.round, s.epsilon_nano, s.source, s.filter,
+SELECT s.submission_id, s.survey_hash, s.survey, s.round, s.epsilon_nano, s.source,
        coalesce(sum(o.records), 0), count(o.batch_id), count(o.batch_id) FILTER (WHERE o.state = 'acknowledged'),
        s.stored_at, s.completed_at, s.refusal
 FROM submissions s LEFT JOIN outbox o ON o.submission_id = s.submission_id
@@ -69,14 +70,13 @@ class Store:
         """Record the operator's consent; a later one to the same survey replaces it.
 
         Raises:
-            PolicyError: A round was announced or stored at another epsilon.
+            PolicyError: A round was charged at another epsilon.
         """
         with self._database.writing() as connection:
-            for table in ("intents", "submissions"):
-                query = f"SELECT round, epsilon_nano FROM {table} WHERE survey_hash = ? AND epsilon_nano <> ?"
-                found = connection.execute(query, (approval.survey_hash, approval.epsilon)).fetchone()
-                if found is not None:
-                    raise _other_epsilon(int(found[0]), int(found[1]))
+            query = "SELECT round, epsilon_nano FROM submissions WHERE survey_hash = ? AND epsilon_nano <> ?"
+            found = connection.execute(query, (approval.survey_hash, approval.epsilon)).fetchone()
+            if found is not None:
+                raise other_epsilon(int(found[0]), int(found[1]))
             connection.execute(
                 "INSERT INTO approvals VALUES (?, ?, ?, ?) ON CONFLICT (survey_hash) DO UPDATE SET document = "
                 "excluded.document, epsilon_nano = excluded.epsilon_nano, approved_at = excluded.approved_at",
@@ -102,60 +102,60 @@ class Store:
             return self._ledger(connection, seen)
 
     def reserve(self, survey_hash: str, number: int, epsilon: NanoEpsilon, fresh_id: bytes) -> SubmissionKey:
-        """The key under which a round will be submitted: drawn once, so that it may be announced before the charge.
+        """The key under which a round will be submitted: drawn once for an epsilon, announced before the charge.
 
         Args:
             survey_hash: Of the survey.
             number: Of the round.
             epsilon: To be used.
-            fresh_id: 16 random bytes, taken if the round has no identifier yet.
+            fresh_id: 16 random bytes, taken if the round has no identifier for this epsilon yet.
 
         Raises:
             AlreadyStoredError: The round was charged and stored.
-            PolicyError: It was announced at another epsilon.
         """
-        round_key = (survey_hash, number)
+        round_key = (survey_hash, number, epsilon)
         with self._database.writing() as connection:
-            self._refuse_stored(connection, self._ledger(connection, self._read_mark()), survey_hash, number)
+            refuse_stored(connection, self._ledger(connection, self._read_mark()), survey_hash, number)
             row = connection.execute(
-                "SELECT epsilon_nano, submission_id FROM intents WHERE survey_hash = ? AND round = ?", round_key
+                "SELECT submission_id FROM intents WHERE survey_hash = ? AND round = ? AND epsilon_nano = ?", round_key
             ).fetchone()
             if row is None:
-                connection.execute("INSERT INTO intents VALUES (?, ?, ?, ?)", (*round_key, epsilon, fresh_id))
-                return SubmissionKey(survey_hash, number, epsilon, fresh_id)
-        if row[0] != epsilon:
-            raise _other_epsilon(number, int(row[0]))
-        return SubmissionKey(survey_hash, number, epsilon, bytes(row[1]))
+                connection.execute("INSERT INTO intents VALUES (?, ?, ?, ?)", (*round_key, fresh_id))
+        return SubmissionKey(survey_hash, number, epsilon, fresh_id if row is None else bytes(row[0]))
 
-    def commit_round(self, new: NewRound) -> None:
+    def commit_round(self, new: NewRound, admit: Callable[[tuple[Earlier, ...]], None] | None = None) -> None:
         """Charge the ledger and store the perturbed batches: both, or neither.
+
+        Args:
+            new: What to store.
+            admit: Raises where what is stored already forbids it; asked while nobody else can store anything.
 
         Raises:
             AlreadyStoredError: The round was charged and stored before.
-            PolicyError: The account has not enough left.
+            PolicyError: The account has not enough left, or the survey was approved at another epsilon meanwhile.
             IntegrityError: The ledger was altered, or is an older copy of itself.
             UnavailableError: The disk is full. Nothing was charged or stored.
+            TallyveilError: The mark could not be written. All is charged and stored, and `outgoing` gives nothing
+                until it is written.
         """
         key, charge = new.key, new.charge
-        _check_new(new)
+        check_new(new)
         with self._database.writing() as connection:
             ledger = self._ledger(connection, self._read_mark())
-            self._refuse_stored(connection, ledger, key.survey_hash, key.round)
-            announced = connection.execute(
-                "SELECT submission_id FROM intents WHERE survey_hash = ? AND round = ?", (key.survey_hash, key.round)
-            ).fetchone()
-            if announced is not None and bytes(announced[0]) != key.submission_id:
-                raise InternalError("another identifier was announced", not_done="nothing was charged or stored")
+            refuse_stored(connection, ledger, key.survey_hash, key.round)
+            refuse_changed(connection, key)
+            if admit is not None:
+                admit(read_earlier(connection, ledger))
             entry = ledger.next_entry(charge, new.total)
             connection.execute(
                 "INSERT INTO ledger VALUES (?, ?, ?, ?)", (entry.seq, entry.previous, entry.content, entry.hash)
             )
             connection.execute(
-                "INSERT INTO submissions (submission_id, survey_hash, survey, round, epsilon_nano, source, filter, "
-                "ledger_seq, stored_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO submissions (submission_id, survey_hash, survey, round, epsilon_nano, source, "
+                "selection, clear_counts, ledger_seq, stored_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(key.submission_id, key.survey_hash, charge.survey, key.round, key.epsilon),
-                    *(new.source, new.filter, entry.seq, charge.at),
+                    *(new.source, new.selection, counts_text(new.clear_counts), entry.seq, charge.at),
                 ),
             )
             connection.executemany(
@@ -163,8 +163,22 @@ class Store:
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
                 ((b.batch_id, key.submission_id, b.nonce, b.cell, b.records, b.payload, b.digest) for b in new.batches),
             )
-        with suppress(TallyveilError):  # the charge stands; the next opening writes the mark, or says why it cannot
+        try:
             self._advance_mark()
+        except TallyveilError as error:
+            error.not_done = "nothing was sent; the round is charged and stored, and is not charged again"
+            error.next_step += "; then run again: it writes the mark first, and sends what is stored"
+            raise
+
+    def earlier(self) -> tuple[Earlier, ...]:
+        """The tables behind all submissions, in the order they were stored.
+
+        Raises:
+            IntegrityError: The store is damaged, or the ledger is an older copy of itself.
+        """
+        seen = self._read_mark()
+        with self._database.reading() as connection:
+            return read_earlier(connection, self._ledger(connection, seen))
 
     def submissions(self) -> tuple[Submission, ...]:
         """All of them, in the order they were stored."""
@@ -181,7 +195,14 @@ class Store:
         return next(found, None)
 
     def outgoing(self, submission_id: bytes) -> tuple[Outgoing, ...]:
-        """The batches of a submission, as stored, by cell."""
+        """The batches of a submission, as stored, by cell: none before the mark beside the store is durable.
+
+        Whatever was sent could be charged a second time if an older copy of the store were not noticed.
+
+        Raises:
+            TallyveilError: The mark cannot be written.
+        """
+        self._advance_mark()
         with self._database.reading() as connection:
             rows = connection.execute(
                 "SELECT batch_id, nonce, cell, records, payload, digest, state FROM outbox "
@@ -211,19 +232,6 @@ class Store:
         """Record why the aggregator last refused a submission; its batches stay."""
         with self._database.writing() as connection:
             connection.execute("UPDATE submissions SET refusal = ? WHERE submission_id = ?", (code, submission_id))
-
-    def _refuse_stored(self, connection: sqlite3.Connection, ledger: Ledger, survey_hash: str, number: int) -> None:
-        row = connection.execute(
-            "SELECT survey FROM submissions WHERE survey_hash = ? AND round = ?", (survey_hash, number)
-        ).fetchone()
-        if row is not None:
-            raise AlreadyStoredError(str(row[0]), number)
-        if ledger.charge_for(survey_hash, number) is not None:
-            raise IntegrityError(
-                f"the ledger holds a charge for round {number}, but the submission it paid for is gone",
-                not_done="nothing was charged or drawn",
-                next_step="put the newest copy of the agent's store back",
-            )
 
     def _ledger(self, connection: sqlite3.Connection, seen: Head | None) -> Ledger:
         rows = connection.execute("SELECT seq, previous, entry, hash FROM ledger ORDER BY seq")
@@ -265,19 +273,3 @@ class Store:
             not_done="nothing was charged, stored or sent",
             next_step="check the folder's owner and permissions, and that the disk is neither full nor read-only",
         )
-
-
-def _check_new(new: NewRound) -> None:
-    """What the caller has to see to."""
-    key, charge = new.key, new.charge
-    same = (key.survey_hash, key.round, key.epsilon, key.submission_id.hex())
-    if same != (charge.survey_hash, charge.round, charge.epsilon, charge.submission) or not new.batches:
-        raise InternalError("a charge does not belong to what it pays for", not_done="nothing was charged or stored")
-
-
-def _other_epsilon(number: int, epsilon: int) -> PolicyError:
-    return PolicyError(
-        f"round {number} of this survey was announced at epsilon {epsilon_text(epsilon)}, which cannot change any more",
-        not_done="nothing was approved or charged",
-        next_step=f"approve the survey at epsilon {epsilon_text(epsilon)}",
-    )
