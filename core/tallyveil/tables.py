@@ -18,6 +18,7 @@ from tallyveil.epsilon import NanoEpsilon
 from tallyveil.mechanisms import Tally, for_survey
 from tallyveil.mechanisms.estimate import Estimate
 from tallyveil.mechanisms.quality import quality_letter
+from tallyveil.second_columns import norm_sub_column
 from tallyveil.survey import Survey
 
 LEVEL = 0.95
@@ -65,6 +66,9 @@ class Row:
         low: Lower end of the 95 % interval of the true count, within the bin's records.
         high: Upper end.
         quality: Letter, see `tallyveil.mechanisms.quality`.
+        norm_sub: A second column, never in the first one's place: not negative, summing to n (to each bin's n where bins
+            are disclosed), to twelve places. Biased; its error has no closed form, and readers draw it
+            (`tallyveil.second_columns.bootstrap`).
     """
 
     value: str
@@ -75,6 +79,7 @@ class Row:
     low: Decimal
     high: Decimal
     quality: str
+    norm_sub: Decimal
 
     def to_json(self) -> Json:
         return {
@@ -86,6 +91,7 @@ class Row:
             "low": f"{self.low:f}",
             "high": f"{self.high:f}",
             "quality": self.quality,
+            "norm_sub": f"{self.norm_sub:f}",
         }
 
 
@@ -153,6 +159,7 @@ def _table(survey: Survey, cell: int | None, pools: Sequence[Pool]) -> Table:
     estimate, binning, labels = estimate_pools(survey, pools), survey.binning, survey.domain.labels
     support = np.sum([law.supports(tally) for law, tally in estimate.parts], axis=0)
     low, high = estimate.interval(LEVEL)
+    second = norm_sub_column(estimate)
     rows: list[Row] = []
     for index, label in enumerate(labels):
         value, error = twelve_places(estimate.exact[index]), six_places(square_root(estimate.exact_variance[index]))
@@ -166,6 +173,7 @@ def _table(survey: Survey, cell: int | None, pools: Sequence[Pool]) -> Table:
                 low=six_places(Fraction(float(low[index]))),
                 high=six_places(Fraction(float(high[index]))),
                 quality=quality_letter(float(value), float(error)),
+                norm_sub=twelve_places(second[index]),
             )
         )
     records = sum(law.total(tally) for law, tally in estimate.parts)

@@ -472,3 +472,19 @@ def test_names_and_hashes_in_a_release_have_their_form() -> None:
     ):
         with pytest.raises(ConfigurationError):
             replace(release, **change)
+
+
+@pytest.mark.parametrize("make", [national, crossed])
+def test_the_second_column_is_never_negative_sums_to_n_and_leaves_the_raw_one_alone(
+    make: Callable[[], Release],
+) -> None:
+    release = make()
+    for table in release.tables:
+        assert min(row.norm_sub for row in table.rows) >= 0
+        for item in table.bins:
+            inside = [row.norm_sub for row in table.rows if row.bin == item.bin]
+            assert abs(sum(inside, Decimal(0)) - item.records) < Decimal("1e-6")
+    first = release.tables[0]
+    estimate = estimate_pools(release.survey, release.pools)
+    assert [row.estimate for row in first.rows] == [twelve_places(value) for value in estimate.exact]
+    assert min(row.estimate for row in first.rows) < 0
