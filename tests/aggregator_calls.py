@@ -17,6 +17,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
 from aggregator_world import Pki, Upload, World
+from tallyveil.batch import SubmissionKey
+from tallyveil.choice import sign_choice
 from tallyveil.identity import Identity
 from tallyveil.wire.codec import Request, Response, decode_response, encode_request
 from tallyveil.wire.v1 import collection_pb2 as pb
@@ -24,6 +26,8 @@ from tallyveil.wire.v1.collection_pb2_grpc import CollectionServiceStub
 from tallyveil_aggregator.service.server import AggregatorServer
 
 TIMEOUT_S = 20
+_KEYS: dict[grpc.Channel, bytes | None] = {}
+"""The private key behind each channel's certificate."""
 
 
 @contextmanager
@@ -53,12 +57,20 @@ def channel_with(
     # One connection for each channel: gRPC would share them between channels of equal options.
     every = [("grpc.use_local_subchannel_pool", 1), *options]
     with grpc.secure_channel(f"localhost:{port}", credentials, every) as channel:
+        _KEYS[channel] = key
         yield channel
+        del _KEYS[channel]
+
+
+def message_of(channel: grpc.Channel, step: Request) -> pb.SubmitRequest:
+    """A step's message; an opening is signed with the key of the channel's certificate."""
+    key = _KEYS[channel]
+    return encode_request(step, sign_choice(key, step) if key and isinstance(step, SubmissionKey) else b"")
 
 
 def send(channel: grpc.Channel, steps: Iterable[Request | pb.SubmitRequest]) -> list[Response]:
     """Send steps on one stream, all at once; the answers."""
-    messages = [step if isinstance(step, pb.SubmitRequest) else encode_request(step) for step in steps]
+    messages = [step if isinstance(step, pb.SubmitRequest) else message_of(channel, step) for step in steps]
     responses = CollectionServiceStub(channel).Submit(iter(messages), timeout=TIMEOUT_S)
     return [decode_response(response) for response in responses]
 
@@ -92,6 +104,7 @@ class Conversation:
 
     def __init__(self, channel: grpc.Channel, timeout_s: float = TIMEOUT_S) -> None:
         self._steps: queue.Queue[Request | None] = queue.Queue()
+        self._channel = channel
         self.call = CollectionServiceStub(channel).Submit(self._messages(), timeout=timeout_s)
 
     def say(self, step: Request) -> Response:
@@ -106,4 +119,4 @@ class Conversation:
 
     def _messages(self) -> Iterator[pb.SubmitRequest]:
         while (step := self._steps.get()) is not None:
-            yield encode_request(step)
+            yield message_of(self._channel, step)

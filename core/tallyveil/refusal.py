@@ -20,6 +20,7 @@ class Refusal(StrEnum):
     ROUND_NOT_OPEN_YET = "round-not-open-yet"
     ROUND_CLOSED = "round-closed"
     EPSILON_NOT_PERMITTED = "epsilon-not-permitted"
+    UNSIGNED_CHOICE = "unsigned-choice"
     SECOND_SUBMISSION = "second-submission"
     SUBMISSION_COMPLETE = "submission-complete"
     FOREIGN_BATCH = "foreign-batch"
@@ -56,6 +57,7 @@ _SENTENCES = {
     Refusal.ROUND_NOT_OPEN_YET: "the round is not open yet",
     Refusal.ROUND_CLOSED: "the round is closed",
     Refusal.EPSILON_NOT_PERMITTED: "the survey does not permit this epsilon",
+    Refusal.UNSIGNED_CHOICE: "the choice of epsilon is not signed by the key of the caller's certificate",
     Refusal.SECOND_SUBMISSION: "this department has another submission for this round",
     Refusal.SUBMISSION_COMPLETE: "this submission is complete and takes no further batch",
     Refusal.FOREIGN_BATCH: "a batch of this id belongs to another submission",

@@ -66,8 +66,8 @@ class Row:
         low: Lower end of the 95 % interval of the true count, within the bin's records.
         high: Upper end.
         quality: Letter, see `tallyveil.mechanisms.quality`.
-        norm_sub: A second column, never in the first one's place: not negative, summing to n (to each bin's n where bins
-            are disclosed), to twelve places. Biased; its error has no closed form, and readers draw it
+        norm_sub: A second column, never in the first one's place: not negative, summing to n (to each bin's n where
+            bins are disclosed), to twelve places. Biased; its error has no closed form, and readers draw it
             (`tallyveil.second_columns.bootstrap`).
     """
 

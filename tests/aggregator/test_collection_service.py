@@ -159,6 +159,8 @@ def forged_records() -> object:
         ((make_key(round_number=2**32 - 1),), Refusal.UNKNOWN_ROUND),
         ((make_key(round_number=2),), Refusal.ROUND_NOT_OPEN_YET),
         ((make_key(epsilon=LOW + 1),), Refusal.EPSILON_NOT_PERMITTED),
+        ((encode_request(KEY),), Refusal.UNSIGNED_CHOICE),
+        ((encode_request(KEY, b"\x00" * 64),), Refusal.UNSIGNED_CHOICE),
         ((KEY, BATCHES[0], batch_of(KEY, 0, range(10))), Refusal.ALTERED_BATCH),
         ((KEY, replace(BATCHES[0], payload=encode_counts(range(10)))), Refusal.WRONG_DIGEST),
         ((KEY, batch_of(make_key(round_number=2), 0, range(10))), Refusal.WRONG_DIGEST),

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from tallyveil.batch import Batch, Manifest, SubmissionKey
+from tallyveil.choice import choice_holds
 from tallyveil.cli.logs import Log
 from tallyveil.errors import PeerError
 from tallyveil.identity import Identity
@@ -24,6 +25,7 @@ from tallyveil.wire.codec import (
     Response,
     decode_request,
     encode_response,
+    signature_of,
 )
 from tallyveil.wire.v1 import collection_pb2 as pb
 from tallyveil_aggregator.intake import (
@@ -59,8 +61,12 @@ class Collection:
         self._clock = clock
         self._log = Log("aggregator.collection")
 
-    def begin(self, caller: Identity | None) -> Upload:
+    def begin(self, caller: Identity | None, certificate: bytes) -> Upload:
         """The upload of one stream.
+
+        Args:
+            caller: Whom the certificate names.
+            certificate: The caller's, in PEM.
 
         Raises:
             Refused: The caller is no department, or not one that may submit.
@@ -73,14 +79,17 @@ class Collection:
             code = refusal or Refusal.NOT_A_DEPARTMENT
             self._log.info("submission refused", caller=None if caller is None else caller.to_uri(), code=code.value)
             raise Refused(code)
-        return Upload(caller, self._store, self._surveys, self._clock, self._log)
+        return Upload(caller, certificate, self._store, self._surveys, self._clock, self._log)
 
 
 class Upload:
     """The steps of one stream: open, then batches, then complete."""
 
-    def __init__(self, caller: Identity, store: Store, surveys: KnownSurveys, clock: Clock, log: Log) -> None:
+    def __init__(
+        self, caller: Identity, certificate: bytes, store: Store, surveys: KnownSurveys, clock: Clock, log: Log
+    ) -> None:
         self._caller = caller
+        self._certificate = certificate
         self._store = store
         self._surveys = surveys
         self._clock = clock
@@ -100,22 +109,24 @@ class Upload:
             StoreUnavailable: The store cannot be used; nothing of it was stored.
         """
         try:
-            return encode_response(self._step(decode_request(message)))
+            return encode_response(self._step(decode_request(message), signature_of(message)))
         except PeerError:
             raise self._refused(Refusal.MALFORMED) from None
         except Refused as error:
             raise self._refused(error.refusal) from None
 
-    def _step(self, request: Request) -> Response:
+    def _step(self, request: Request, signature: bytes) -> Response:
         if isinstance(request, SubmissionKey):
             if self._key is not None:
                 raise Refused(Refusal.MALFORMED)
-            return self._open(request)
+            if not choice_holds(self._certificate, request, signature):
+                raise Refused(Refusal.UNSIGNED_CHOICE)
+            return self._open(request, signature)
         if self._key is None:
             raise Refused(Refusal.MALFORMED)
         return self._take(self._key, request) if isinstance(request, Batch) else self._complete(self._key, request)
 
-    def _open(self, key: SubmissionKey) -> Opened:
+    def _open(self, key: SubmissionKey, signature: bytes) -> Opened:
         self._key = key
         with self._store.writing() as transaction:
             self._admit(transaction)
@@ -126,7 +137,7 @@ class Upload:
             if isinstance(decision, Refusal):
                 raise Refused(decision)
             if stored is None or isinstance(decision, Begin):
-                transaction.submissions.add(self.department, key, self._clock())
+                transaction.submissions.add(self.department, key, self._clock(), signature, self._certificate)
                 opened = Opened((), complete=False)
             else:
                 opened = Opened(transaction.batches.references(stored.number), decision.complete)

@@ -18,11 +18,15 @@ from tallyveil.identity import Identity, identity_of_certificate
 def caller_of(context: grpc.ServicerContext) -> Identity | None:
     """The one identity among the URI names of the caller's certificate; None where there is no such."""
     # gRPC's own list of alternative names does not tell a URI from a DNS name, hence the certificate itself.
-    properties = cast(Mapping[str, Sequence[bytes]], context.auth_context())
-    certificates = properties.get("x509_pem_cert", ())
-    if len(certificates) != 1:
-        return None
+    certificate = certificate_of(context)
     try:
-        return identity_of_certificate(certificates[0])
+        return identity_of_certificate(certificate) if certificate else None
     except ConfigurationError:
         return None
+
+
+def certificate_of(context: grpc.ServicerContext) -> bytes:
+    """The caller's certificate in PEM, verified by the handshake; empty where there is not exactly one."""
+    properties = cast(Mapping[str, Sequence[bytes]], context.auth_context())
+    certificates = properties.get("x509_pem_cert", ())
+    return certificates[0] if len(certificates) == 1 else b""

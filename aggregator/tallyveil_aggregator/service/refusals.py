@@ -33,6 +33,7 @@ CODES: Mapping[Refusal, grpc.StatusCode] = {
     Refusal.ROUND_NOT_OPEN_YET: grpc.StatusCode.UNAVAILABLE,
     Refusal.ROUND_CLOSED: grpc.StatusCode.FAILED_PRECONDITION,
     Refusal.EPSILON_NOT_PERMITTED: grpc.StatusCode.INVALID_ARGUMENT,
+    Refusal.UNSIGNED_CHOICE: grpc.StatusCode.UNAUTHENTICATED,
     Refusal.SECOND_SUBMISSION: grpc.StatusCode.ALREADY_EXISTS,
     Refusal.SUBMISSION_COMPLETE: grpc.StatusCode.FAILED_PRECONDITION,
     Refusal.FOREIGN_BATCH: grpc.StatusCode.ALREADY_EXISTS,

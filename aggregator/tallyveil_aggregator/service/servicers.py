@@ -21,7 +21,7 @@ from tallyveil.wire.v1 import (
     survey_pb2_grpc,
 )
 from tallyveil_aggregator.service.collection import Collection
-from tallyveil_aggregator.service.identity import caller_of
+from tallyveil_aggregator.service.identity import caller_of, certificate_of
 from tallyveil_aggregator.service.places import Places
 from tallyveil_aggregator.service.refusals import answering
 from tallyveil_aggregator.service.statistics import Statistics
@@ -45,7 +45,7 @@ class CollectionServicer(collection_pb2_grpc.CollectionServiceServicer):
     ) -> Iterator[collection_pb2.SubmitResponse]:
         """One department's stream."""
         with answering(context, _LOG):
-            upload = self._collection.begin(caller_of(context))
+            upload = self._collection.begin(caller_of(context), certificate_of(context))
             heard = self._streams.enter(upload.department, context)
             for message in request_iterator:
                 heard()

@@ -19,7 +19,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-FORMAT = 1
+FORMAT = 2
 
 _ROW = BigInteger().with_variant(Integer, "sqlite")  # only an INTEGER numbers its rows there
 
@@ -64,6 +64,8 @@ submissions = Table(
     Column("round", Integer, nullable=False),
     Column("submission_id", LargeBinary(16), nullable=False),
     Column("epsilon_nano", BigInteger, nullable=False),
+    Column("choice_signature", LargeBinary(256), nullable=False),
+    Column("certificate", LargeBinary, nullable=False),
     Column("opened_at", String(20), nullable=False),
     Column("completed_at", String(20)),
     ForeignKeyConstraint(["survey_hash", "round"], ["rounds.survey_hash", "rounds.number"]),

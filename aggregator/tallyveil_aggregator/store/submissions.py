@@ -41,8 +41,10 @@ class Submissions:
         """The complete submissions of that round, by department."""
         return self._select(survey_hash, round_number, submissions.c.completed_at.is_not(None))
 
-    def add(self, department: str, key: SubmissionKey, now: datetime) -> None:
-        """Open a submission."""
+    def add(
+        self, department: str, key: SubmissionKey, now: datetime, signature: bytes = b"", certificate: bytes = b""
+    ) -> None:
+        """Open a submission, with the department's signed choice of epsilon and the certificate it holds under."""
         row = {
             "department": department,
             "survey_hash": key.survey_hash,
@@ -50,6 +52,8 @@ class Submissions:
             "submission_id": key.submission_id,
             "epsilon_nano": key.epsilon,
             "opened_at": moment_text(now),
+            "choice_signature": signature,
+            "certificate": certificate,
         }
         self._connection.execute(insert(submissions).values(row))
 

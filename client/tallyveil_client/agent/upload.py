@@ -16,6 +16,7 @@ from typing import TypeVar
 import grpc
 
 from tallyveil.batch import SubmissionKey
+from tallyveil.choice import sign_choice
 from tallyveil.errors import PeerError, TallyveilError, UnavailableError
 from tallyveil.identity import Role
 from tallyveil.wire.codec import Opened, Request, Response, decode_response, encode_request
@@ -194,8 +195,11 @@ class _Stream:
         self._call = CollectionServiceStub(channel).Submit(iter(self._outbound.get, None), timeout=timeout_s)
 
     def send(self, request: Request) -> None:
-        """Queue one message."""
-        self._outbound.put(encode_request(request))
+        """Queue one message; an opening with our signed choice of epsilon."""
+        signature = b""
+        if isinstance(request, SubmissionKey):
+            signature = sign_choice(credentials.read_file(self._endpoint.private_key, "private key"), request)
+        self._outbound.put(encode_request(request, signature))
 
     def receive(self) -> Response:
         """Wait for the next answer."""

@@ -48,7 +48,8 @@ class Clones:
         Args:
             epsilon: ε', from 1e-9 to below the epsilon of one report.
 
-        Accuracy: never below the value for the pair of laws above; above it by about 1e-6 of itself for epsilon ≤ 8.
+        Accuracy: never below the value for the pair of laws above; above it by less than 1e-6 of itself
+            up to an epsilon of 8, and by about 1e-3 at 14.
         """
         growth, allowed = self.growth, nextafter(float(exp_bounds(epsilon, digits=40)[0]), 0)
         # P(S|C = c) − e^ε'·Q(S|C = c) is largest for S = "at most x + 1 of the other kind", P/Q being monotone in it

@@ -11,8 +11,8 @@ from functools import lru_cache
 from math import ceil
 from typing import Final
 
-from tallyveil.amplification.closed_form import closed_form
 from tallyveil.amplification.clones import clones
+from tallyveil.amplification.closed_form import closed_form
 from tallyveil.epsilon import NANO, NanoEpsilon, epsilon_text
 from tallyveil.errors import ConfigurationError
 from tallyveil.guarantee import KIND_AT_DEPARTMENT, KIND_WITHIN_BIN, Guarantee

@@ -18,6 +18,7 @@ from tallyveil.batch import (
     Manifest,
     SubmissionKey,
 )
+from tallyveil.choice import MAX_SIGNATURE_BYTES
 from tallyveil.epsilon import HIGHEST, LOWEST, NanoEpsilon
 from tallyveil.errors import PeerError
 from tallyveil.wire.v1 import collection_pb2 as pb
@@ -55,8 +56,13 @@ Request = SubmissionKey | Batch | Manifest
 Response = Opened | Acknowledged | Completed
 
 
-def encode_request(request: Request) -> pb.SubmitRequest:
-    """The message of an agent's step."""
+def encode_request(request: Request, signature: bytes = b"") -> pb.SubmitRequest:
+    """The message of an agent's step.
+
+    Args:
+        request: The step.
+        signature: Of an opening: the department's choice of epsilon, signed (`tallyveil.choice`).
+    """
     match request:
         case SubmissionKey():
             opening = pb.OpenSubmission(
@@ -64,6 +70,7 @@ def encode_request(request: Request) -> pb.SubmitRequest:
                 round=request.round,
                 epsilon_nano=request.epsilon,
                 submission_id=request.submission_id,
+                choice_signature=signature,
             )
             return pb.SubmitRequest(open=opening)
         case Batch():
@@ -111,6 +118,13 @@ def decode_request(message: pb.SubmitRequest) -> Request:
             return Manifest(tuple(map(_reference_in, complete.batches)), complete.records)
         case _:
             raise _malformed("message")
+
+
+def signature_of(message: pb.SubmitRequest) -> bytes:
+    """The signature in an opening; empty in any other step. Raises PeerError where it is longer than any can be."""
+    signature = message.open.choice_signature
+    _require(len(signature) <= MAX_SIGNATURE_BYTES, "choice_signature")
+    return signature
 
 
 def encode_response(response: Response) -> pb.SubmitResponse:

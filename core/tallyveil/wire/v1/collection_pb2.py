@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"tallyveil/wire/v1/collection.proto\x12\x11tallyveil.wire.v1\"\xb3\x01\n\rSubmitRequest\x12\x31\n\x04open\x18\x01 \x01(\x0b\x32!.tallyveil.wire.v1.OpenSubmissionH\x00\x12)\n\x05\x62\x61tch\x18\x02 \x01(\x0b\x32\x18.tallyveil.wire.v1.BatchH\x00\x12\x39\n\x08\x63omplete\x18\x03 \x01(\x0b\x32%.tallyveil.wire.v1.CompleteSubmissionH\x00\x42\t\n\x07message\"\xcd\x01\n\x0eSubmitResponse\x12\x35\n\x06opened\x18\x01 \x01(\x0b\x32#.tallyveil.wire.v1.SubmissionOpenedH\x00\x12<\n\x0c\x61\x63knowledged\x18\x02 \x01(\x0b\x32$.tallyveil.wire.v1.BatchAcknowledgedH\x00\x12;\n\tcompleted\x18\x03 \x01(\x0b\x32&.tallyveil.wire.v1.SubmissionCompletedH\x00\x42\t\n\x07message\"a\n\x0eOpenSubmission\x12\x13\n\x0bsurvey_hash\x18\x01 \x01(\x0c\x12\r\n\x05round\x18\x02 \x01(\r\x12\x14\n\x0c\x65psilon_nano\x18\x03 \x01(\x04\x12\x15\n\rsubmission_id\x18\x04 \x01(\x0c\"U\n\x10SubmissionOpened\x12/\n\x04held\x18\x01 \x03(\x0b\x32!.tallyveil.wire.v1.BatchReference\x12\x10\n\x08\x63omplete\x18\x02 \x01(\x08\"j\n\x05\x42\x61tch\x12\x10\n\x08\x62\x61tch_id\x18\x01 \x01(\x0c\x12\r\n\x05nonce\x18\x02 \x01(\x0c\x12\x0c\n\x04\x63\x65ll\x18\x03 \x01(\r\x12\x0f\n\x07records\x18\x04 \x01(\x04\x12\x11\n\thistogram\x18\x05 \x01(\x0c\x12\x0e\n\x06\x64igest\x18\x06 \x01(\x0c\"2\n\x0e\x42\x61tchReference\x12\x10\n\x08\x62\x61tch_id\x18\x01 \x01(\x0c\x12\x0e\n\x06\x64igest\x18\x02 \x01(\x0c\"E\n\x11\x42\x61tchAcknowledged\x12\x30\n\x05\x62\x61tch\x18\x01 \x01(\x0b\x32!.tallyveil.wire.v1.BatchReference\"Y\n\x12\x43ompleteSubmission\x12\x32\n\x07\x62\x61tches\x18\x01 \x03(\x0b\x32!.tallyveil.wire.v1.BatchReference\x12\x0f\n\x07records\x18\x02 \x01(\x04\"7\n\x13SubmissionCompleted\x12\x0f\n\x07\x62\x61tches\x18\x01 \x01(\r\x12\x0f\n\x07records\x18\x02 \x01(\x04\x32\x66\n\x11\x43ollectionService\x12Q\n\x06Submit\x12 .tallyveil.wire.v1.SubmitRequest\x1a!.tallyveil.wire.v1.SubmitResponse(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"tallyveil/wire/v1/collection.proto\x12\x11tallyveil.wire.v1\"\xb3\x01\n\rSubmitRequest\x12\x31\n\x04open\x18\x01 \x01(\x0b\x32!.tallyveil.wire.v1.OpenSubmissionH\x00\x12)\n\x05\x62\x61tch\x18\x02 \x01(\x0b\x32\x18.tallyveil.wire.v1.BatchH\x00\x12\x39\n\x08\x63omplete\x18\x03 \x01(\x0b\x32%.tallyveil.wire.v1.CompleteSubmissionH\x00\x42\t\n\x07message\"\xcd\x01\n\x0eSubmitResponse\x12\x35\n\x06opened\x18\x01 \x01(\x0b\x32#.tallyveil.wire.v1.SubmissionOpenedH\x00\x12<\n\x0c\x61\x63knowledged\x18\x02 \x01(\x0b\x32$.tallyveil.wire.v1.BatchAcknowledgedH\x00\x12;\n\tcompleted\x18\x03 \x01(\x0b\x32&.tallyveil.wire.v1.SubmissionCompletedH\x00\x42\t\n\x07message\"{\n\x0eOpenSubmission\x12\x13\n\x0bsurvey_hash\x18\x01 \x01(\x0c\x12\r\n\x05round\x18\x02 \x01(\r\x12\x14\n\x0c\x65psilon_nano\x18\x03 \x01(\x04\x12\x15\n\rsubmission_id\x18\x04 \x01(\x0c\x12\x18\n\x10\x63hoice_signature\x18\x05 \x01(\x0c\"U\n\x10SubmissionOpened\x12/\n\x04held\x18\x01 \x03(\x0b\x32!.tallyveil.wire.v1.BatchReference\x12\x10\n\x08\x63omplete\x18\x02 \x01(\x08\"j\n\x05\x42\x61tch\x12\x10\n\x08\x62\x61tch_id\x18\x01 \x01(\x0c\x12\r\n\x05nonce\x18\x02 \x01(\x0c\x12\x0c\n\x04\x63\x65ll\x18\x03 \x01(\r\x12\x0f\n\x07records\x18\x04 \x01(\x04\x12\x11\n\thistogram\x18\x05 \x01(\x0c\x12\x0e\n\x06\x64igest\x18\x06 \x01(\x0c\"2\n\x0e\x42\x61tchReference\x12\x10\n\x08\x62\x61tch_id\x18\x01 \x01(\x0c\x12\x0e\n\x06\x64igest\x18\x02 \x01(\x0c\"E\n\x11\x42\x61tchAcknowledged\x12\x30\n\x05\x62\x61tch\x18\x01 \x01(\x0b\x32!.tallyveil.wire.v1.BatchReference\"Y\n\x12\x43ompleteSubmission\x12\x32\n\x07\x62\x61tches\x18\x01 \x03(\x0b\x32!.tallyveil.wire.v1.BatchReference\x12\x0f\n\x07records\x18\x02 \x01(\x04\"7\n\x13SubmissionCompleted\x12\x0f\n\x07\x62\x61tches\x18\x01 \x01(\r\x12\x0f\n\x07records\x18\x02 \x01(\x04\x32\x66\n\x11\x43ollectionService\x12Q\n\x06Submit\x12 .tallyveil.wire.v1.SubmitRequest\x1a!.tallyveil.wire.v1.SubmitResponse(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,19 +36,19 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SUBMITRESPONSE']._serialized_start=240
   _globals['_SUBMITRESPONSE']._serialized_end=445
   _globals['_OPENSUBMISSION']._serialized_start=447
-  _globals['_OPENSUBMISSION']._serialized_end=544
-  _globals['_SUBMISSIONOPENED']._serialized_start=546
-  _globals['_SUBMISSIONOPENED']._serialized_end=631
-  _globals['_BATCH']._serialized_start=633
-  _globals['_BATCH']._serialized_end=739
-  _globals['_BATCHREFERENCE']._serialized_start=741
-  _globals['_BATCHREFERENCE']._serialized_end=791
-  _globals['_BATCHACKNOWLEDGED']._serialized_start=793
-  _globals['_BATCHACKNOWLEDGED']._serialized_end=862
-  _globals['_COMPLETESUBMISSION']._serialized_start=864
-  _globals['_COMPLETESUBMISSION']._serialized_end=953
-  _globals['_SUBMISSIONCOMPLETED']._serialized_start=955
-  _globals['_SUBMISSIONCOMPLETED']._serialized_end=1010
-  _globals['_COLLECTIONSERVICE']._serialized_start=1012
-  _globals['_COLLECTIONSERVICE']._serialized_end=1114
+  _globals['_OPENSUBMISSION']._serialized_end=570
+  _globals['_SUBMISSIONOPENED']._serialized_start=572
+  _globals['_SUBMISSIONOPENED']._serialized_end=657
+  _globals['_BATCH']._serialized_start=659
+  _globals['_BATCH']._serialized_end=765
+  _globals['_BATCHREFERENCE']._serialized_start=767
+  _globals['_BATCHREFERENCE']._serialized_end=817
+  _globals['_BATCHACKNOWLEDGED']._serialized_start=819
+  _globals['_BATCHACKNOWLEDGED']._serialized_end=888
+  _globals['_COMPLETESUBMISSION']._serialized_start=890
+  _globals['_COMPLETESUBMISSION']._serialized_end=979
+  _globals['_SUBMISSIONCOMPLETED']._serialized_start=981
+  _globals['_SUBMISSIONCOMPLETED']._serialized_end=1036
+  _globals['_COLLECTIONSERVICE']._serialized_start=1038
+  _globals['_COLLECTIONSERVICE']._serialized_end=1140
 # @@protoc_insertion_point(module_scope)

@@ -91,6 +91,7 @@ class OpenSubmission(_message.Message):
     ROUND_FIELD_NUMBER: _builtins.int
     EPSILON_NANO_FIELD_NUMBER: _builtins.int
     SUBMISSION_ID_FIELD_NUMBER: _builtins.int
+    CHOICE_SIGNATURE_FIELD_NUMBER: _builtins.int
     survey_hash: _builtins.bytes
     """SHA-256 of the survey, 32 bytes."""
     round: _builtins.int
@@ -98,6 +99,8 @@ class OpenSubmission(_message.Message):
     """The department's choice among the survey's values, in 1e-9 nats."""
     submission_id: _builtins.bytes
     """16 random bytes."""
+    choice_signature: _builtins.bytes
+    """By the key of the department's certificate, over the four fields above: its choice of epsilon, for all to check."""
     def __init__(
         self,
         *,
@@ -105,10 +108,11 @@ class OpenSubmission(_message.Message):
         round: _builtins.int = ...,
         epsilon_nano: _builtins.int = ...,
         submission_id: _builtins.bytes = ...,
+        choice_signature: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["epsilon_nano", b"epsilon_nano", "round", b"round", "submission_id", b"submission_id", "survey_hash", b"survey_hash"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["choice_signature", b"choice_signature", "epsilon_nano", b"epsilon_nano", "round", b"round", "submission_id", b"submission_id", "survey_hash", b"survey_hash"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
