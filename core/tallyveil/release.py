@@ -14,7 +14,10 @@ from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
 
+import numpy as np
+
 from tallyveil import canonical
+from tallyveil.amplification import amplified, histogram_text
 from tallyveil.batch import MAX_RECORDS
 from tallyveil.canonical import Json
 from tallyveil.epsilon import NanoEpsilon, checked_nano
@@ -134,6 +137,30 @@ class Release:
         """n, over all strata; an estimate where the mechanism does not tell it."""
         return self.tables[0].records
 
+    def smallest_histogram(self, epsilon: NanoEpsilon) -> int:
+        """Records of the smallest histogram of reports that a reader sees apart: a pool's, or a bin's; 0 for none."""
+        sums = list[int]()
+        for pool in self.pools:
+            if pool.epsilon == epsilon:
+                bins = self.survey.binning
+                sums += [pool.records] if bins.bins == 1 else np.add.reduceat(pool.support, bins.starts).tolist()
+        return min((records for records in sums if records), default=0)
+
+    def _histogram_json(self, guarantee: Guarantee) -> Json | None:
+        """What this release's histograms add to the guarantee of one report, for its readers."""
+        records = self.smallest_histogram(guarantee.epsilon)
+        text = histogram_text(guarantee, records) if records else None
+        if text is None:
+            return None
+        found = amplified(guarantee.epsilon, records)
+        delta = None if found.delta == 0 else max(10**6, 10 * found.records)
+        return {
+            "records": found.records,
+            "epsilon_nano": found.epsilon_nano,
+            "delta_one_in": delta,
+            "text": text,
+        }
+
     def to_json(self) -> Json:
         """The body that is signed."""
         return {
@@ -149,7 +176,10 @@ class Release:
             "participants": [
                 {"department": item.department, "epsilon_nano": item.epsilon} for item in self.participants
             ],
-            "guarantees": [_guarantee_json(guarantee) for guarantee in self.guarantees],
+            "guarantees": [
+                _guarantee_json(guarantee) | {"histogram": self._histogram_json(guarantee)}
+                for guarantee in self.guarantees
+            ],
             "notes": [ERRORS_NOTE, COMPOSITION_NOTE],
             "parameters": _parameters(self.survey, self.epsilons),
             "pools": [

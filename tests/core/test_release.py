@@ -488,3 +488,19 @@ def test_the_second_column_is_never_negative_sums_to_n_and_leaves_the_raw_one_al
     estimate = estimate_pools(release.survey, release.pools)
     assert [row.estimate for row in first.rows] == [twelve_places(value) for value in estimate.exact]
     assert min(row.estimate for row in first.rows) < 0
+
+
+def test_a_release_says_what_its_smallest_histogram_adds_and_which_n_it_used() -> None:
+    national_body: Body = national().to_json()
+    crossed_body: Body = crossed().to_json()
+    guarantee = national_body["guarantees"][0]
+    smallest = min(item.records for item in national().tables[0].bins)
+    assert guarantee["histogram"]["records"] == smallest
+    assert guarantee["histogram"]["epsilon_nano"] <= LAX
+    assert "within a bin" in guarantee["histogram"]["text"] or "Nothing is gained" in guarantee["histogram"]["text"]
+    strict, lax = crossed_body["guarantees"]
+    assert (strict["histogram"]["records"], lax["histogram"]["records"]) == (
+        crossed().pools[0].records,
+        crossed().pools[1].records,  # the empty cell holds nobody
+    )
+    assert lax["histogram"]["epsilon_nano"] < LAX // 2 and lax["histogram"]["delta_one_in"] == 10**6
