@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,8 +15,12 @@ from typer.testing import CliRunner
 from agent_shell import Shell
 from agent_world import DAY, KEY, NOW, SURVEY, Home, MemoryAggregator, aids_for, even_rows, with_bins
 from certificates import TestAuthority
+from tallyveil import errors
+from tallyveil.batch import SubmissionKey
 from tallyveil.cli import dispatch
+from tallyveil.cli.failures import INTERRUPTED, NOT_CONFIRMED, READER_LEFT
 from tallyveil.epsilon import to_nano
+from tallyveil.errors import RefusedError, TallyveilError
 from tallyveil.signing import SigningKey
 from tallyveil.survey import Round, sign_survey
 from tallyveil_client.agent.commands import app
@@ -29,7 +34,10 @@ COMMANDS = ("init", "approve", "check", "preview", "run", "status", "ledger")
 
 @pytest.fixture
 def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
-    return Shell(Home(tmp_path / "department").prepare(), capsys)
+    home = Home(tmp_path / "department").prepare()
+    TestAuthority().client("tallyveil:department:health").save(home.folder)
+    (home.folder / "private.key").chmod(0o600)
+    return Shell(home, capsys)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -151,7 +159,133 @@ def test_a_survey_beyond_the_policy_is_refused_with_limit_and_value(shell: Shell
     refused(shell, 4, words)
 
 
+def test_the_first_digits_of_a_hash_are_not_taken_for_a_file(shell: Shell) -> None:
+    for typed, digits in ((SURVEY.hash[:12], 12), (SURVEY.hash + "0", 65)):
+        refused(shell, 2, "a survey's hash has 64 digits", f"this has {digits}", "whole hash", survey=Path(typed))
+    refused(shell, 2, "the survey beef.survey cannot be read", survey=Path("beef.survey"))
+
+
+def test_approving_warns_where_the_account_cannot_pay_for_the_rounds_to_come(shell: Shell) -> None:
+    shell.home.prepare(total=to_nano(3))
+    code, out, _ = shell("approve", str(shell.home.survey_file), "--yes")
+    assert code == 0 and "Warning: only 1 of the 2 rounds to come of ages@1 can be charged" in out
+    take_part(shell)
+    other = replace(SURVEY, name="more")
+    shell.home.prepare(total=to_nano(3), survey=other)
+    code, out, _ = shell("approve", str(shell.home.survey_file), "--yes")
+    last = out.splitlines()[-1]
+    assert code == 0 and "Next: tallyveil agent check" not in out
+    assert last.startswith("Approved more@1 at epsilon 2, but the next round of more@1 cannot be charged")
+    assert "account 'people' has 1 of 3 left, and a round charges 2" in last
+    assert shell.json("approve", str(shell.home.survey_file), "--yes")["warnings"] == [last.split(", but ")[1]]
+    assert shell("check", "more")[0] == 4
+
+
+def test_approving_and_checking_warn_where_no_round_is_to_come(shell: Shell) -> None:
+    over = replace(SURVEY, rounds=(Round(1, NOW - 3 * DAY, NOW - 2 * DAY),))
+    shell.home.prepare(survey=over)
+    code, out, _ = shell("approve", str(shell.home.survey_file), "--yes")
+    assert code == 0 and "but no round of ages@1 is to come: its last round closed on" in out.splitlines()[-1]
+    assert "next round" not in shell("ledger")[1] and shell.json("ledger")["next_round"] == []
+    code, out, err = shell("check")
+    assert code == 7 and "would go ahead" not in out and "round 1 of ages@1 closed on" in err
+    assert shell("run")[0] == 7
+
+
+def test_a_survey_without_warnings_is_approved_without_any(shell: Shell) -> None:
+    approved = shell.json("approve", str(shell.home.survey_file), "--yes")
+    assert approved["warnings"] == []
+    # nothing was counted yet: what holds for the smallest cell that the policy lets go
+    assert (approved["histogram"]["records"], approved["histogram"]["counted"]) == (10, False)
+    assert "n = 10, the smallest histogram of one bin" in shell("approve", str(shell.home.survey_file), "--yes")[1]
+
+
 # Check, preview
+
+
+def take_part(shell: Shell, number: int = 1) -> None:
+    """Store and deliver a round of the only approved survey."""
+    with open_department(shell.home.config) as department:
+        (item,) = department.approved()
+        run_round(department, item, item.survey.rounds[number - 1], None, aids_for(department, MemoryAggregator()))
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        ("no certificate", "certificate.pem cannot be read"),
+        ("other key", "the private key does not belong to the certificate"),
+        ("expired", "the certificate expired on"),
+        ("other role", "consumer newsroom"),
+    ],
+)
+def test_check_finds_connection_files_that_a_run_would_stop_at(shell: Shell, damage: str, words: str) -> None:
+    folder = shell.home.folder
+    match damage:
+        case "no certificate":
+            (folder / "certificate.pem").unlink()
+        case "other key":
+            (folder / "private.key").write_bytes(TestAuthority().client("tallyveil:department:health").key)
+        case "expired":
+            TestAuthority().client("tallyveil:department:health", days=-1).save(folder)
+        case _:
+            TestAuthority().client("tallyveil:consumer:newsroom").save(folder)
+    shell.approve()
+    code, out, err = shell("check")
+    assert code == 2 and words in err and "would go ahead" not in out and "read" in out
+    found = shell.json("check", code=2)
+    assert found["problem"] == found["connection"] and words in found["problem"]["what"]
+    assert shell("run")[0] == 2
+    shell.home.write_rows([*even_rows(2), ("14", "F")])
+    code, out, err = shell("check")  # of two faults the records' is the error, and the other is shown too
+    assert code == 3 and words in out and words not in err
+
+
+def test_check_says_that_the_files_fit_and_that_the_aggregator_was_not_asked(shell: Shell) -> None:
+    shell.approve()
+    code, out, err = shell("check")
+    assert (code, err) == (0, "") and "Certificate, key and CA fit: department health, until 20" in out
+    assert "The aggregator was not asked. A run would go ahead: tallyveil agent run ages@1" in " ".join(out.split())
+
+
+def test_check_is_about_the_next_round_once_the_open_one_is_charged(shell: Shell) -> None:
+    shell.approve()
+    take_part(shell)
+    code, out, _ = shell("check")
+    assert code == 0 and "A run would go ahead when round 2 opens on" in out
+    assert shell.json("check")["next_round"] == 2
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660])
+def test_a_private_key_that_others_may_read_is_warned_of(shell: Shell, mode: int) -> None:
+    key = shell.home.folder / "private.key"
+    shell.approve()
+    assert shell.json("check")["warnings"] == []
+    key.chmod(mode)
+    (warning,) = shell.json("check")["warnings"]
+    assert f"chmod 600 {key}" in warning
+    assert warning in shell("check")[1]
+
+
+def test_what_a_histogram_adds_is_said_with_its_n_and_never_for_a_small_cell(shell: Shell) -> None:
+    shell.home.prepare(even_rows(60))
+    shell.approve()
+    words = "within a bin with one record's value replaced by another of its bin, and for replacement only (n = 1260,"
+    for command in ("check", "preview"):
+        assert words in shell(command)[1]
+        found = shell.json(command)["histogram"]
+        assert (found["records"], found["counted"]) == (1260, True) and 0 < found["epsilon"] < 1.5
+    shell.home.prepare([*even_rows(60)[:-2520], *[("98", "F")] * 7])
+    code, out, _ = shell("check")
+    assert code == 4 and "n = " not in out
+    assert shell.json("check", code=4)["histogram"] is None and shell.json("preview")["histogram"] is None
+
+
+def test_noise_at_the_department_is_not_amplified(shell: Shell) -> None:
+    noisy = replace(SURVEY, mechanism="histogram-laplace", bins=1)
+    shell.home.prepare(survey=noisy, policy='guarantees = ["epsilon-DP at the department"]')
+    shell.approve()
+    assert shell.json("check")["histogram"] is None and "n = " not in shell("preview")[1]
 
 
 def test_check_counts_here_and_draws_charges_and_sends_nothing(shell: Shell) -> None:
@@ -216,7 +350,6 @@ def test_check_reports_first_and_fails_then(shell: Shell) -> None:
 
 def test_preview_is_marked_made_up_and_has_the_real_shape(shell: Shell) -> None:
     shell.home.prepare([("20", "F")] * 40 + [("70", "M")] * 60)
-    TestAuthority().client("tallyveil:department:health").save(shell.home.folder)
     shell.approve()
     shown = shell.json("preview")
     assert shown["made_up"] is True
@@ -247,7 +380,63 @@ def test_status_and_ledger_say_what_is_next(shell: Shell) -> None:
     first, second = shell.json("status")["rounds"]
     assert (first["state"], second["state"]) == ("open", "not open yet")
     assert "The next round of ages@1 would charge 2 to account 'people'." in shell("ledger")[1]
+    assert shell.json("ledger")["next_round"] == [
+        {"survey": "ages@1", "round": 1, "account": "people", "charge": 2.0, "possible": True}
+    ]
     assert shell.json("ledger")["accounts"][0]["left"] == 4.0
+
+
+def test_the_ledger_says_what_was_overspent_and_that_no_round_is_possible(shell: Shell) -> None:
+    shell.approve()
+    take_part(shell)
+    assert "OVERSPENT" not in shell("ledger")[1]
+    shell.home.prepare(total=to_nano(0.5))
+    code, out, _ = shell("ledger")
+    assert code == 0
+    assert "OVERSPENT: account 'people' has spent 1.5 more than the policy's total of 0.5" in out
+    assert "The next round of ages@1 is not possible: it would charge 2 to account 'people', with 0 left." in out
+    found = shell.json("ledger")
+    assert (found["accounts"][0]["overspent"], found["next_round"][0]["possible"]) == (1.5, False)
+
+
+def test_a_survey_without_a_further_round_has_no_next_one_in_the_ledger(shell: Shell) -> None:
+    shell.home.prepare(survey=replace(SURVEY, rounds=SURVEY.rounds[:1]))
+    shell.approve()
+    take_part(shell)
+    assert "next round" not in shell("ledger")[1] and shell.json("ledger")["next_round"] == []
+    code, out, _ = shell("check")
+    assert code == 0 and "A run would charge nothing" in out and "every round of it is charged" in out
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "step"),
+    [
+        ("round-closed", "stored, refused", "ask the aggregator's operator"),
+        ("a-new-code", "stored, refused", "ask the aggregator's operator"),
+        ("too-busy", "stored, not complete", "sends the stored batches, charges nothing"),
+    ],
+)
+def test_status_shows_the_last_refusal_and_whether_it_is_final(shell: Shell, code: str, state: str, step: str) -> None:
+    shell.approve()
+    with open_department(shell.home.config) as department:
+        (item,) = department.approved()
+
+        def refuse(key: SubmissionKey) -> None:
+            department.store.note_refusal(key.submission_id, code)
+            raise RefusedError("no")
+
+        with pytest.raises(RefusedError):
+            run_round(
+                department,
+                item,
+                SURVEY.rounds[0],
+                None,
+                replace(aids_for(department, MemoryAggregator()), deliver=refuse),
+            )
+    first, _ = shell.json("status")["rounds"]
+    assert (first["state"], first["last_refusal"]) == (state, code) and step in first["next"]
+    out = shell("status")[1]
+    assert f"{state}: {code}" in out and ("(the round is closed)" in out) == (code == "round-closed")
 
 
 def test_damage_to_the_store_stops_every_command(shell: Shell) -> None:
@@ -266,3 +455,11 @@ def test_several_approved_surveys_need_a_name(shell: Shell) -> None:
     code, _, err = shell("check")
     assert code == 2 and "ages@1" in err and "ages-8@1" in err
     assert shell.json("check", "ages-8")["survey"] == "ages-8@1"
+
+
+def test_the_documented_exit_codes_are_the_ones_there_are() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "agent.md").read_text("utf-8").split("## Exit codes")[1]
+    documented = {int(line.split("|")[1]) for line in text.splitlines() if re.match(r"\| \d", line)}
+    found = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, TallyveilError)]
+    kinds = {kind.exit_code for kind in found}
+    assert documented == kinds - {TallyveilError.exit_code} | {0, NOT_CONFIRMED, INTERRUPTED, READER_LEFT}

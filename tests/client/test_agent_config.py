@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from decimal import Decimal
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from tallyveil.errors import ConfigurationError
 from tallyveil_client.agent.cell_text import NumberFormat
 from tallyveil_client.agent.config import AgentConfig, CsvConfig, SourceConfig, load_config, missing_files
 from tallyveil_client.agent.filter import Condition
+from tallyveil_client.agent.policy_file import load_policy
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 BASE = """
@@ -78,6 +81,67 @@ def test_the_keys_the_sample_comments_out_are_keys(tmp_path: Path) -> None:
     config = load(tmp_path, text)
     assert config.aggregator.server_name == "aggregator"
     assert config.source("households").csv.numbers == NumberFormat(",", ".")
+
+
+SAMPLES = files("tallyveil_client.agent").joinpath("samples")
+OPTIONAL = re.compile(r"^# (?=\[|\w+ += |\"80)", re.MULTILINE)
+KEY_LINE = re.compile(r"(?:# )?(\w+) += [^#]+ # \S.*")
+
+
+def known_keys(folder: Path, name: str, text: str, heading: str) -> set[str]:
+    """The keys that a table may hold, as the error about an unknown one lists them."""
+    path = folder / name
+    path.write_text(text.replace(f"{heading}\n", f"{heading}\nzzzzzzzz = 1\n"), "utf-8")
+    with pytest.raises(ConfigurationError) as caught:
+        load_config(path) if name == "agent.toml" else load_policy(path)
+    return set(caught.value.next_step.removeprefix("known keys: ").split(", "))
+
+
+@pytest.mark.parametrize("name", ["agent.toml", "policy.toml"])
+def test_the_samples_of_init_have_every_key_with_a_comment(tmp_path: Path, name: str) -> None:
+    sample = SAMPLES.joinpath(name).read_text("utf-8")
+    commented = {found.group(1) for line in sample.splitlines() if (found := KEY_LINE.fullmatch(line))}
+    if name == "policy.toml":
+        one = re.sub(" +#.*", "", sample)
+        known = {
+            key for heading in ("[[accounts]]", "[[collections]]") for key in known_keys(tmp_path, name, one, heading)
+        }
+        assert known <= commented, known - commented
+        return
+    tables = ("[aggregator]", "[authority]", "[store]", "[policy]")
+    known = {key for heading in tables for key in known_keys(tmp_path, name, BASE + SOURCE, heading)}
+    for lines in (
+        'format = "csv"\npath = "a"',
+        'format = "parquet"\npath = "a"',
+        'format = "sqlite"\npath = "a"\ntable = "t"',
+        'format = "postgresql"\nuri_file = "a"\ntable = "t"',
+    ):
+        text = BASE + f'[sources.s]\n{lines}\n[sources.s.columns]\nage = "Age"\n'
+        known |= known_keys(tmp_path, name, text, "[sources.s]")
+    assert "[sources.households.columns]" in sample and "# [sources.households.recode.age]" in sample
+    assert known - {"columns", "recode"} <= commented, known - commented
+    bare = [line for line in sample.splitlines() if re.match(r"(# )?[\w\"+]+ += ", line) and "  #" not in line]
+    assert bare == []
+
+
+@pytest.mark.parametrize("without", ["table", "query"])
+def test_the_samples_can_be_read_with_every_optional_line(tmp_path: Path, without: str) -> None:
+    lines = OPTIONAL.sub("", SAMPLES.joinpath("agent.toml").read_text("utf-8")).splitlines()
+    config = load(tmp_path, "\n".join(line for line in lines if not line.startswith(f"{without} ")))
+    household, register = config.source("households"), config.source("register")
+    assert household.conditions and household.recode and config.aggregator.server_name
+    assert household.csv.numbers == NumberFormat(",", ".")
+    assert (register.table is None, register.query is None) == (without == "table", without == "query")
+    path = tmp_path / "policy.toml"
+    path.write_text(OPTIONAL.sub("", SAMPLES.joinpath("policy.toml").read_text("utf-8")), "utf-8")
+    assert load_policy(path).collections[0].allow_overlap
+
+
+def test_a_file_that_is_missing_or_broken_is_answered_with_where_samples_are(tmp_path: Path) -> None:
+    for read in (load_config, load_policy):
+        with pytest.raises(ConfigurationError) as caught:
+            read(tmp_path / "none.toml")
+        assert "tallyveil agent init" in caught.value.next_step and "deploy" not in str(caught.value)
 
 
 def test_paths_start_from_the_files_folder(tmp_path: Path) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agent_shell import Shell
-from agent_world import Home, even_rows
+from agent_world import Home, MemoryAggregator, aids_for, even_rows
 from certificates import TestAuthority
 from tallyveil.epsilon import to_nano
+from tallyveil_client.agent.department import open_department
+from tallyveil_client.agent.run import run_round
 
 COMMANDS = ("init", "approve", "check", "preview", "run", "status", "ledger")
 
@@ -65,6 +68,7 @@ def test_a_wrong_certificate_stops_the_run(shell: Shell, uris: list[str], days: 
 @pytest.fixture
 def certified(shell: Shell) -> Shell:
     TestAuthority().client("tallyveil:department:health").save(shell.home.folder)
+    (shell.home.folder / "private.key").chmod(0o600)
     return shell
 
 
@@ -78,6 +82,59 @@ def test_an_unreachable_aggregator_is_tried_again_and_nothing_is_charged(
         certified, 75, "127.0.0.1:1 cannot be reached", "(attempt 8 of 8); nothing is charged yet", "next: try again"
     )
     assert len(waits) == 7
+
+
+def test_while_waiting_the_next_attempt_is_shown_and_that_interrupting_is_safe(
+    certified: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", interrupt)
+    certified.approve()
+    stopped(
+        certified,
+        130,
+        "trying again in",
+        "(attempt 2 of 8); nothing is charged yet; Ctrl-C is safe",
+        "Round 1 of ages@1 was not charged",
+        "from the start: tallyveil agent run ages@1",
+    )
+
+
+def test_interrupting_after_the_charge_says_so_and_how_to_go_on(
+    certified: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", interrupt)
+    certified.approve()
+    with open_department(certified.home.config) as department:
+        (item,) = department.approved()
+        with pytest.raises(KeyboardInterrupt):
+            run_round(
+                department,
+                item,
+                item.survey.rounds[0],
+                None,
+                replace(aids_for(department, MemoryAggregator()), deliver=interrupt),
+            )
+    code, out, err = certified("run")
+    assert (code, out) == (130, "")
+    assert "the perturbed batches are safe on disk; Ctrl-C is safe" in err
+    assert "Round 1 of ages@1 is charged and its batches are stored" in err
+    assert "no second charge: tallyveil agent run ages@1 --round 1" in err
+    assert len(certified.json("ledger")["entries"]) == 1
+
+
+def interrupt(_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_secret_files_that_others_may_read_are_warned_of_once(
+    certified: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", interrupt)
+    key = certified.home.folder / "private.key"
+    certified.approve()
+    assert "chmod" not in certified("run")[2]
+    key.chmod(0o644)
+    assert certified("run")[2].count(f"chmod 600 {key}") == 1
 
 
 @pytest.mark.parametrize(

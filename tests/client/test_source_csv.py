@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import json
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,28 @@ def test_columns_come_in_the_order_asked_for_and_others_are_not_read(tmp_path: P
 def test_other_delimiters_are_declared(tmp_path: Path, delimiter: str) -> None:
     path = write(tmp_path, f'age{delimiter}name\n43{delimiter}"a{delimiter}b"\n')
     assert cells(path, ["age", "name"], CsvConfig(delimiter=delimiter)) == [("43", f"a{delimiter}b")]
+
+
+@pytest.mark.parametrize(("is_", "should"), [(",", ";"), (",", "\t"), (";", ","), (",", "|")])
+def test_a_wrong_delimiter_is_said_with_the_right_one_and_no_name(tmp_path: Path, is_: str, should: str) -> None:
+    path = write(tmp_path, f'a title\nage{should}"{CANARY}"{should}x\n43{should}1,5{should}1\n')
+    with pytest.raises(ConfigurationError, match=r"holds 1 names between .* would hold 3") as caught:
+        cells(path, ["age"], CsvConfig(delimiter=is_, header_row=2))
+    assert f"write delimiter = {json.dumps(should)} in [sources.s]" in caught.value.next_step
+    assert CANARY not in chain(caught.value)
+
+
+def test_another_delimiter_is_suggested_only_where_it_would_help(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="has no column 'age' among the 2"):
+        cells(write(tmp_path, "Age,income;year\n1,2\n"), ["age"])
+    with pytest.raises(ConfigurationError, match=r"holds 2 names .* would hold 2"):  # 1,5 in a title, say
+        cells(write(tmp_path, "age;income,thousands\n1;2\n"), ["age"])
+    assert cells(write(tmp_path, "age;income,x\n1,2\n"), ["age;income"]) == [("1",)]
+
+
+def test_very_many_names_are_names(tmp_path: Path) -> None:
+    names = ",".join(f"column_{number}" for number in range(20_000))
+    assert cells(write(tmp_path, f"age,{names}\n43{',1' * 20_000}\n"), ["age"]) == [("43",)]
 
 
 @pytest.mark.parametrize(("row", "columns"), [(f"{CANARY}", 1), (f"44,{CANARY},3", 3)])

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import sys
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import ConfigurationError, IntegrityError, PeerError, TallyveilError
 from tallyveil.release import Participant, Release, VerifiedRelease, open_release, sign_release
 from tallyveil.signing import SigningKey, seal
-from tallyveil.survey import Dimension, Minimums, Round, Survey
+from tallyveil.survey import Dimension, Minimums, Round, Survey, sign_survey
 from tallyveil.tables import Pool
 from tallyveil.wire.v1 import statistics_pb2 as pb
 from tallyveil_client.consumer import Statistics
@@ -265,6 +267,106 @@ def test_stats_get_keeps_the_signed_bytes_and_overwrites_nothing(
     assert output.read_bytes() == scene.stand_in.document
     assert run("get", "age", "--output", str(output), *scene.connection) == 2
     assert run("get", "age", "--output", str(output), "--force", *scene.connection) == 0
+
+
+def test_stats_get_says_whether_the_release_was_kept(
+    scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("get", "age", *scene.connection) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "Not kept: --output FILE keeps the signed file."
+    assert run("get", "age", "--output", str(tmp_path / "kept"), *scene.connection) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"Kept, as it was signed: {tmp_path / 'kept'}"
+
+
+def test_what_is_not_protected_is_said_before_a_table_and_an_interval_s_meaning_below_it(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("get", "age", *scene.connection) == 0
+    said = capsys.readouterr().out
+    table = said.index("all records: 137 records")
+    assert said.index("NOT protected") < table
+    assert any(row.estimate < row.low for row in release_of().tables[0].rows)
+    assert "its interval is of the true count, which cannot be" in " ".join(said[table:].split())
+
+
+def test_a_narrow_terminal_shows_estimates_and_intervals_whole(
+    scene: Scene, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    scene.stand_in.releases = [summary()]
+    assert run("list", *scene.connection) == 0
+    assert run("get", "age", *scene.connection) == 0
+    said = capsys.readouterr().out
+    assert "Too narrow here for: release, revision, released." in " ".join(said.split())
+    row = release_of().tables[0].rows[0]
+    assert re.search(rf"{row.value} +{row.estimate:.1f} +{row.low.normalize():f} +{row.high.normalize():f}", said)
+    tables = [line for line in said.splitlines() if not line.startswith(("revision", "137", "NOT", "Age", "2 more"))]
+    assert max(map(len, tables)) <= 40
+
+
+def test_a_folder_that_is_no_consumer_s_is_said_so(
+    scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    for name, says in (("absent", "there is no folder"), ("empty", "not the folder of a consumer's credentials")):
+        assert run("get", "age", "--server", scene.server, "--credentials", str(tmp_path / name)) == 2
+        said = capsys.readouterr().err
+        assert says in said
+        assert "not done: nothing was fetched" in said and "tallyveil pki consumer" in said
+    (scene.folder / "release.pub").unlink()
+    assert run("get", "age", *scene.connection) == 2
+    assert "the the" not in capsys.readouterr().err
+
+
+def test_a_survey_is_called_one_and_not_an_altered_release(
+    scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "age.survey").write_bytes(sign_survey(survey_of(), scene.key))
+    (tmp_path / "age.json").write_text(json.dumps(survey_of().to_json(), indent=1))
+    key = ("--key", str(scene.folder / "release.pub"))
+    for command in ("verify", "export"):
+        for name, says in (("age.survey", "is a survey, not a release"), ("age.json", "is the draft of a survey")):
+            assert run(command, str(tmp_path / name), *key) == IntegrityError.exit_code
+            assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["get", "age", "--timeout", "nan"],
+        ["get", "age", "--timeout", "0"],
+        ["get", "age", "--round", "0"],
+        ["get", "age", "--cell", "sex"],
+        ["get", "age", "--cell", "sex=Unknown"],
+        ["export", "first.json"],
+        ["export", "absent.json"],
+        ["verify", "first.json", "--key", "first.json"],
+    ],
+)
+def test_a_mistake_says_what_was_not_done_and_what_to_do(
+    scene: Scene,
+    chain: list[VerifiedRelease],
+    tmp_path: Path,
+    arguments: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(*arguments, *(scene.connection if arguments[0] == "get" else ()), "--json") == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["not_done"] and error["next"]
+
+
+def test_what_is_exported_to_standard_output_is_the_file_whatever_the_encoding(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    survey = survey_of(dimensions=(Dimension("sex", Categories(("Âgée", "Âgé"))),))
+    scene.stand_in.document = sign_release(release_of(survey), scene.key)
+    assert run("export", "age", "--output", str(tmp_path / "file"), *scene.connection) == 0
+    printed = BytesIO()
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(printed, encoding="ascii"))
+    assert run("export", "age", *scene.connection) == 0
+    assert printed.getvalue() == (tmp_path / "file").read_bytes()
 
 
 def test_stats_list_says_that_it_is_unverified(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,13 +18,26 @@ from tallyveil_client.agent.overlap import require_nested
 from tallyveil_client.agent.policy import Collection, check_survey
 from tallyveil_client.agent.selection import label_of
 
-_HASH = re.compile(r"[0-9a-f]{64}")
+_HASH_DIGITS = 64
+_SOME_DIGITS = re.compile(r"[0-9a-fA-F]{6,}")
 _UNAPPROVED = "nothing was approved"
 
 
-def is_hash(text: str) -> bool:
-    """Whether a command's argument is a survey's hash rather than a file."""
-    return _HASH.fullmatch(text) is not None
+def hash_in(text: str) -> str | None:
+    """The hash that a command's argument is, or None: the name of a file.
+
+    Raises:
+        ConfigurationError: The first digits of a hash, or too many; fetching a survey needs all of them.
+    """
+    if _SOME_DIGITS.fullmatch(text) is None:
+        return None
+    if len(text) == _HASH_DIGITS:
+        return text.lower()
+    raise ConfigurationError(
+        f"there is no file {text}, and a survey's hash has {_HASH_DIGITS} digits: this has {len(text)}",
+        not_done=_UNAPPROVED,
+        next_step="give the survey's file or its whole hash; tallyveil survey show FILE shows it",
+    )
 
 
 def verified(document: bytes, authority: VerifyingKey, expected_hash: str | None) -> Survey:

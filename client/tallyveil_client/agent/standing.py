@@ -14,9 +14,12 @@ from tallyveil.cli.console import print_table
 from tallyveil.epsilon import NANO, epsilon_text
 from tallyveil.errors import TallyveilError
 from tallyveil.moments import moment_text
+from tallyveil.refusal import Refusal
 from tallyveil.survey import Round
 from tallyveil_client.agent.department import Department
-from tallyveil_client.agent.ledger import remaining
+from tallyveil_client.agent.ledger import Ledger, remaining
+from tallyveil_client.agent.outlook import Outlook, outlook
+from tallyveil_client.agent.policy import Account
 from tallyveil_client.agent.selection import Approved
 from tallyveil_client.agent.store import Submission
 
@@ -26,6 +29,7 @@ class RoundState(StrEnum):
 
     COMPLETE = "complete"
     STORED = "stored, not complete"
+    REFUSED = "stored, refused"
     OPEN = "open"
     LATER = "not open yet"
     MISSED = "closed without us"
@@ -49,6 +53,8 @@ class RoundStanding:
                 return f"tallyveil agent check {self.item.label}, then {run}"
             case RoundState.STORED:
                 return f"{run}: sends the stored batches, charges nothing"
+            case RoundState.REFUSED:
+                return f"ask the aggregator's operator; once that is settled, {run}: it charges nothing"
             case RoundState.LATER:
                 return f"wait until {moment_text(self.window.opens)}"
             case _:
@@ -91,13 +97,16 @@ def show_standings(rounds: list[RoundStanding], unverified: tuple[str, ...]) -> 
     for item in rounds:
         stored = item.submission
         outbox = f"{stored.acknowledged} of {stored.batches} batches held" if stored else ""
-        refusal = f"; last refusal: {stored.refusal}" if stored and stored.refusal else ""
-        state = f"{item.state.value}{refusal}"
+        state = item.state.value + (f": {_refusal_text(stored.refusal)}" if stored and stored.refusal else "")
         rows.append((item.item.label, item.window.number, state, outbox, moment_text(item.window.closes)))
     if rows:
         print_table(("survey", "round", "state", "outbox", "closes"), rows, right=("round",))
     else:
         print("No survey is approved here. Next: tallyveil agent approve FILE")
+    if any(item.state is RoundState.OPEN for item in rounds):
+        print(
+            "Open by the survey and this machine's clock; the aggregator was not asked, and may have closed it early."
+        )
     for survey_hash in unverified:
         print(f"Approved before, but no longer signed by the pinned authority: {survey_hash}. Approve it anew.")
     for item in rounds:
@@ -117,6 +126,7 @@ def ledger_json(department: Department, now: datetime) -> Json:
                 "total": account.total_epsilon / NANO,
                 "spent": ledger.spent(account.name) / NANO,
                 "left": remaining(account.total_epsilon, ledger.spent(account.name)) / NANO,
+                "overspent": _overspent(ledger, account) / NANO,
             }
             for account in department.policy.accounts
         ],
@@ -137,8 +147,14 @@ def ledger_json(department: Department, now: datetime) -> Json:
             for seq, charge in enumerate(ledger.charges, 1)
         ],
         "next_round": [
-            {"survey": label, "account": account, "charge": charged / NANO}
-            for label, account, charged in _next_charges(department, now)
+            {
+                "survey": item.item.label,
+                "round": item.ahead[0].number,
+                "account": item.cost.account.name,
+                "charge": item.cost.charged / NANO,
+                "possible": item.next_is_payable,
+            }
+            for item in _outlooks(department, now)
         ],
         "head": {"seq": ledger.head.seq, "hash": ledger.head.hash},
     }
@@ -153,6 +169,13 @@ def show_ledger(department: Department, now: datetime) -> None:
         left = remaining(account.total_epsilon, spent)
         accounts.append((account.name, account.person, *map(epsilon_text, (account.total_epsilon, spent, left))))
     print_table(("account", "person", "total", "spent", "left"), accounts, right=("total", "spent", "left"))
+    for account in department.policy.accounts:
+        if over := _overspent(ledger, account):
+            print(
+                f"OVERSPENT: account '{account.name}' has spent {epsilon_text(over)} more than the policy's total of "
+                f"{epsilon_text(account.total_epsilon)}, which was larger when it was charged. Nothing more can be "
+                "charged to it."
+            )
     entries = [
         (n, c.at, c.account, c.survey, c.round, epsilon_text(c.epsilon), c.max_rows_per_person, epsilon_text(c.charged))
         for n, c in enumerate(ledger.charges, 1)
@@ -162,31 +185,50 @@ def show_ledger(department: Department, now: datetime) -> None:
         print_table(headers, entries, right=("entry", "round", "epsilon", "rows", "charged"))
     else:
         print("Nothing was charged yet.")
-    for label, name, charged in _next_charges(department, now):
-        print(f"The next round of {label} would charge {epsilon_text(charged)} to account '{name}'.")
+    for ahead in _outlooks(department, now):
+        charge = f"{epsilon_text(ahead.cost.charged)} to account '{ahead.cost.account.name}'"
+        if ahead.next_is_payable:
+            print(f"The next round of {ahead.item.label} would charge {charge}.")
+        else:
+            has = epsilon_text(ahead.cost.left)
+            print(f"The next round of {ahead.item.label} is not possible: it would charge {charge}, with {has} left.")
     print(f"The chain of {ledger.head.seq} entries holds; its last hash is {ledger.head.hash}.")
 
 
-def _next_charges(department: Department, now: datetime) -> list[tuple[str, str, int]]:
-    """For each approved survey with rounds to come that the policy allows: name, account and nano-epsilon a round."""
-    ahead = {
-        standing.item.survey.hash: standing.item
-        for standing in standings(department, now)
-        if standing.state in (RoundState.OPEN, RoundState.LATER)
-    }
-    found = list[tuple[str, str, int]]()
-    for item in ahead.values():
+def _outlooks(department: Department, now: datetime) -> list[Outlook]:
+    """Of each approved survey with a round to come whose attribute the policy knows."""
+    found = list[Outlook]()
+    for item in department.approved():
         try:
             cost = department.cost(item, department.limits(item.survey, None))
         except TallyveilError:
             continue
-        found.append((item.label, cost.account.name, cost.charged))
+        ahead = outlook(department, item, cost, now)
+        if ahead.ahead:
+            found.append(ahead)
     return found
+
+
+def _overspent(ledger: Ledger, account: Account) -> int:
+    """Nano-epsilon spent beyond a total that was lowered afterwards."""
+    return max(ledger.spent(account.name) - account.total_epsilon, 0)
+
+
+def _refusal_text(code: str) -> str:
+    """The aggregator's last refusal; a code that this version does not know stands alone."""
+    known = next((item for item in Refusal if item == code), None)
+    return f"{code} ({known.sentence})" if known else code
+
+
+def _is_final(code: str) -> bool:
+    return code != "" and not any(item == code and item.retryable for item in Refusal)
 
 
 def _state(window: Round, submission: Submission | None, now: datetime) -> RoundState:
     if submission is not None:
-        return RoundState.COMPLETE if submission.complete else RoundState.STORED
+        if submission.complete:
+            return RoundState.COMPLETE
+        return RoundState.REFUSED if _is_final(submission.refusal) else RoundState.STORED
     if now < window.opens:
         return RoundState.LATER
     return RoundState.OPEN if now < window.closes else RoundState.MISSED

@@ -175,4 +175,6 @@ def read_toml(path: Path, what: str) -> Table:
             return Table("", tomllib.loads(text, parse_float=Decimal), path)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             fault = f"the {what} {path} is not TOML: {error}"
-    raise ConfigurationError(fault, not_done=_UNCHANGED, next_step="see the samples under deploy/")
+    raise ConfigurationError(
+        fault, not_done=_UNCHANGED, next_step="tallyveil agent init DIR writes samples of both files"
+    )

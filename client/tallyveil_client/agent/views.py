@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from tallyveil.batch import Batch
 from tallyveil.canonical import Json
@@ -16,10 +17,15 @@ from tallyveil.epsilon import epsilon_text
 from tallyveil.errors import TallyveilError
 from tallyveil.mechanisms import Mechanism
 from tallyveil.mechanisms.payload import decode_tally
+from tallyveil.moments import moment_text
 from tallyveil.survey import Survey
 from tallyveil_client.agent.cells import Reason
 from tallyveil_client.agent.collect import Collected
-from tallyveil_client.agent.costs import Cost, cost_json, cost_text
+from tallyveil_client.agent.config import AggregatorConfig
+from tallyveil_client.agent.connection import certificate_text
+from tallyveil_client.agent.costs import cost_json, cost_text
+from tallyveil_client.agent.histogram import HistogramGuarantee
+from tallyveil_client.agent.outlook import Outlook
 from tallyveil_client.agent.overlap import Overlap
 from tallyveil_client.agent.policy import Collection
 from tallyveil_client.agent.selection import Approved
@@ -53,19 +59,27 @@ class Checked:
         item: The survey.
         limits: The policy's, for it.
         collected: Of the pass that only counted.
-        cost: Of one round.
-        problem: What would stop a run, if anything.
+        ahead: What is to come of the survey, and its cost.
+        aggregator: How it would be reached.
+        problem: What would stop a run, if anything; the first of several.
+        connection: What of it concerns certificate, key and CA.
+        histogram: What counting reports adds to their guarantee.
         overlaps: With earlier tables, which the policy allows by name.
+        warnings: What does not stop a run, a sentence each.
     """
 
     item: Approved
     limits: Collection
     collected: Collected
-    cost: Cost
+    ahead: Outlook
+    aggregator: AggregatorConfig
     problem: TallyveilError | None
-    overlaps: tuple[Overlap, ...] = ()
+    connection: TallyveilError | None
+    histogram: HistogramGuarantee | None
+    overlaps: tuple[Overlap, ...]
+    warnings: tuple[str, ...]
 
-    def to_json(self) -> Json:
+    def to_json(self, now: datetime) -> Json:
         """For machines."""
         survey, summary, small = self.item.survey, self.collected.summary, self._small()
         return {
@@ -89,13 +103,17 @@ class Checked:
                 "below_ten": self._below(10),
                 "of_one_record": self._below(2),
             },
-            "cost": cost_json(self.cost),
+            "cost": cost_json(self.ahead.cost),
+            "next_round": self.ahead.ahead[0].number if self.ahead.ahead else None,
+            "histogram": None if self.histogram is None else self.histogram.to_json(),
             "charged": 0,
             "overlaps": [item.to_json() for item in self.overlaps],
+            "connection": error_json(self.connection),
+            "warnings": [*self.warnings, *self.ahead.warnings(now)],
             "problem": error_json(self.problem),
         }
 
-    def show(self) -> None:
+    def show(self, now: datetime) -> None:
         """For people."""
         survey, summary = self.item.survey, self.collected.summary
         rows: list[tuple[str, object, object]] = [
@@ -127,9 +145,27 @@ class Checked:
             print(f"min_clear_cell is {self.limits.min_clear_cell}: {plain(self.limits.min_clear_cell_reason)}")
         for item in self.overlaps:
             print(plain(item.describe(self.limits.allow_overlap)))
-        print(cost_text(self.cost))
+        if self.histogram is not None:
+            print(self.histogram.text)
+        print(cost_text(self.ahead.cost))
+        if self.connection is None:
+            print(plain(certificate_text(self.aggregator)))
+        else:
+            print(plain(f"No connection is possible: {self.connection.what}."))
+        for warning in (*self.warnings, *self.ahead.warnings(now)):
+            print(plain(f"Warning: {warning}"))
         if self.problem is None:
-            print(f"A run would go ahead: tallyveil agent run {self.item.label}")
+            print(self._would_do(now))
+
+    def _would_do(self, now: datetime) -> str:
+        run = f"tallyveil agent run {self.item.label}"
+        if not self.ahead.ahead:
+            return "A run would charge nothing: see tallyveil agent status."
+        following = self.ahead.ahead[0]
+        if now < following.opens:
+            opens = moment_text(following.opens)
+            return f"A run would go ahead when round {following.number} opens on {opens}: {run}"
+        return f"A run would go ahead: {run}"
 
     def _small(self) -> int:
         return self._below(self.limits.min_clear_cell)
@@ -146,7 +182,8 @@ class Previewed:
         item: The survey.
         department: Whom our certificate names; empty where there is none yet.
         number: Of the round.
-        guarantee: Of each report.
+        mechanism: Of the reports.
+        histogram: What counting reports adds to their guarantee.
         batches: With made-up reports.
         message_bytes: Of each batch as it goes on the wire.
     """
@@ -155,6 +192,7 @@ class Previewed:
     department: str
     number: int
     mechanism: Mechanism
+    histogram: HistogramGuarantee | None
     batches: tuple[Batch, ...]
     message_bytes: tuple[int, ...]
 
@@ -178,6 +216,7 @@ class Previewed:
             "records": sum(batch.records for batch in self.batches),
             "message_bytes": sum(self.message_bytes),
             "guarantee": guarantee_json(self.mechanism.guarantee),
+            "histogram": None if self.histogram is None else self.histogram.to_json(),
         }
 
     def show(self) -> None:
@@ -200,6 +239,8 @@ class Previewed:
         total = sum(batch.records for batch in self.batches)
         print(f"{total} records in {len(self.batches)} messages, {sum(self.message_bytes)} bytes.")
         print(guarantee_text([self.mechanism.guarantee]))
+        if self.histogram is not None:
+            print(self.histogram.text)
 
     def _header(self) -> Json:
         return {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tallyveil_client.agent.commands.options import DEFAULT_CONFIG, AsJson, Config, Source, now
+from tallyveil_client.agent.commands.options import DEFAULT_CONFIG, AsJson, Config, Source, now, warn_of_exposed
 
 if TYPE_CHECKING:
     from tallyveil_client.agent.department import Department
@@ -44,27 +44,35 @@ def approve(
     from tallyveil_client.agent import approval
     from tallyveil_client.agent.costs import cost_json, cost_text
     from tallyveil_client.agent.department import open_department
+    from tallyveil_client.agent.histogram import histogram_guarantee
+    from tallyveil_client.agent.outlook import outlook
     from tallyveil_client.agent.overlap import overlaps
     from tallyveil_client.agent.selection import Approved
     from tallyveil_client.agent.store import Approval
 
     with open_department(config) as department:
-        by_hash = approval.is_hash(survey) and not Path(survey).exists()
-        document = _fetched(department, survey) if by_hash else _read(survey)
-        found = approval.verified(document, department.authority, survey if by_hash else None)
+        asked = None if Path(survey).exists() else approval.hash_in(survey)
+        document = _read(survey) if asked is None else _fetched(department, asked)
+        found = approval.verified(document, department.authority, asked)
         chosen = approval.chosen_epsilon(found, epsilon)
         limits = approval.require_approvable(department, found, chosen, source, now())
         item = Approved(found, chosen, moment_text(now()))
         cost, guarantee = department.cost(item, limits), for_survey(found, chosen).guarantee
+        histogram = histogram_guarantee(found, limits, guarantee)
+        warnings = outlook(department, item, cost, now()).warnings(now())
         overlapping = overlaps(department.shown(found, limits), department.shown_before())
         if not as_json:
             print_survey(found, f"signed by the pinned authority, {department.authority.fingerprint}")
             if len(found.epsilons) > 1:
                 print(f"This department takes part at epsilon {epsilon_text(chosen)}:")
                 print(guarantee_text([guarantee]))
+            if histogram is not None:
+                print(histogram.text)
             print(f"Records come from source '{limits.source}'. {cost_text(cost)}")
             for overlap in overlapping:
                 print(console.plain(overlap.describe(limits.allow_overlap)))
+            for warning in warnings:
+                print(console.plain(f"Warning: {warning}"))
         if not yes:
             if as_json or not sys.stdin.isatty():
                 raise ConfigurationError(
@@ -81,13 +89,19 @@ def approve(
                     "epsilon": chosen / NANO,
                     "source": limits.source,
                     "overlaps": [overlap.to_json() for overlap in overlapping],
+                    "warnings": list(warnings),
                     "guarantee": guarantee_json(guarantee),
+                    "histogram": None if histogram is None else histogram.to_json(),
                     "cost": cost_json(cost),
                     "survey": survey_json(found),
                 }
             )
             return
-    print(f"Approved {item.label} at epsilon {epsilon_text(chosen)}. Next: tallyveil agent check {item.label}")
+    done = f"Approved {item.label} at epsilon {epsilon_text(chosen)}"
+    if warnings:
+        print(console.plain(f"{done}, but {' '.join(warnings)}"))
+    else:
+        print(f"{done}. Next: tallyveil agent check {item.label}")
 
 
 def _read(path: str) -> bytes:
@@ -101,6 +115,7 @@ def _fetched(department: Department, survey_hash: str) -> bytes:
     from tallyveil_client.surveys import fetch_survey
     from tallyveil_client.transport import connect
 
+    warn_of_exposed(department.config)
     endpoint = endpoint_of(department.config.aggregator)
     with connect(endpoint) as channel:
         return fetch_survey(channel, survey_hash, endpoint)

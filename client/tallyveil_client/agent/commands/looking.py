@@ -34,10 +34,13 @@ def check(
     """Read and count every record here, and say what a run would do. Draws, charges and sends nothing."""
     from tallyveil.cli import console
     from tallyveil.errors import TallyveilError
+    from tallyveil.mechanisms import for_survey
     from tallyveil_client.agent.approval import require_allowed
     from tallyveil_client.agent.collect import collect, require_admissible
+    from tallyveil_client.agent.connection import connection_problem, exposed_secrets
     from tallyveil_client.agent.department import open_department
-    from tallyveil_client.agent.ledger import require_left
+    from tallyveil_client.agent.histogram import histogram_guarantee
+    from tallyveil_client.agent.outlook import outlook
     from tallyveil_client.agent.overlap import overlaps, require_nested
     from tallyveil_client.agent.selection import select_survey
     from tallyveil_client.agent.views import Checked
@@ -49,20 +52,34 @@ def check(
         with closing(reading(chosen, item)) as batches:
             collected = collect(batches, item.survey)
         shown, before = department.shown(item.survey, limits, collected.clear_counts), department.shown_before()
-        problem: TallyveilError | None = None
+        ahead = outlook(department, item, cost, now())
+        connection = connection_problem(department.config.aggregator, now())
+        problem: TallyveilError | None = connection
         try:
             require_admissible(collected, chosen, item.survey, limits)
             require_nested(shown, before, limits.allow_overlap)
-            require_left(cost.account.name, cost.account.total_epsilon, cost.left, cost.charged)
+            ahead.require_next(now())
         except TallyveilError as error:
             problem = error
-    checked = Checked(item, limits, collected, cost, problem, overlaps(shown, before) if limits.allow_overlap else ())
+        guarantee = for_survey(item.survey, item.epsilon).guarantee
+        checked = Checked(
+            item,
+            limits,
+            collected,
+            ahead,
+            department.config.aggregator,
+            problem,
+            connection,
+            histogram_guarantee(item.survey, limits, guarantee, collected.clear_counts),
+            overlaps(shown, before) if limits.allow_overlap else (),
+            exposed_secrets(department.config),
+        )
     if not as_json:
-        checked.show()
+        checked.show(now())
         if problem is not None:
             raise problem
         return
-    console.print_json(checked.to_json())
+    console.print_json(checked.to_json(now()))
     if problem is not None:
         raise typer.Exit(problem.exit_code)
 
@@ -83,6 +100,7 @@ def preview(
     from tallyveil_client.agent.approval import require_allowed
     from tallyveil_client.agent.collect import Collected, collect, made_up, seal
     from tallyveil_client.agent.department import open_department
+    from tallyveil_client.agent.histogram import histogram_guarantee
     from tallyveil_client.agent.selection import round_to_run, select_survey
     from tallyveil_client.agent.views import Previewed
 
@@ -98,7 +116,8 @@ def preview(
     key = SubmissionKey(item.survey.hash, window.number, item.epsilon, bytes(ID_BYTES))
     sealed = seal(invented, mechanism.law, key, public_token)
     sizes = tuple(encode_request(batch).ByteSize() for batch in sealed)
-    shown = Previewed(item, name, window.number, mechanism, sealed, sizes)
+    histogram = histogram_guarantee(item.survey, limits, mechanism.guarantee, counted.clear_counts)
+    shown = Previewed(item, name, window.number, mechanism, histogram, sealed, sizes)
     if as_json:
         console.print_json(shown.to_json())
     else:

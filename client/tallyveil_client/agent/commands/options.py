@@ -5,6 +5,7 @@ Not here: any command.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from tallyveil_client.agent.config import SourceConfig
+    from tallyveil_client.agent.config import AgentConfig, SourceConfig
     from tallyveil_client.agent.encode import Encoded
     from tallyveil_client.agent.selection import Approved
 
@@ -40,6 +41,15 @@ RoundNumber = Annotated[
 def now() -> datetime:
     """The agent's clock."""
     return datetime.now(UTC)
+
+
+def warn_of_exposed(config: AgentConfig) -> None:
+    """Say on standard error which secret files others may read."""
+    from tallyveil.cli.console import plain
+    from tallyveil_client.agent.connection import exposed_secrets
+
+    for sentence in exposed_secrets(config):
+        print(plain(f"warning: {sentence}"), file=sys.stderr)
 
 
 def reading(source: SourceConfig, item: Approved) -> Generator[Encoded]:

@@ -17,11 +17,13 @@ from tallyveil_client.agent.commands.options import (
     Wanted,
     now,
     reading,
+    warn_of_exposed,
 )
 
 if TYPE_CHECKING:
     from tallyveil_client.agent.department import Department
     from tallyveil_client.agent.run import Aids
+    from tallyveil_client.agent.selection import Approved
 
 
 def run(
@@ -42,7 +44,12 @@ def run(
         item = select_survey(department.approved(), survey)
         stored = [s.key.round for s in department.store.submissions() if s.key.survey_hash == item.survey.hash]
         window = round_to_run(item.survey, now(), number, stored)
-        outcome = run_round(department, item, window, source, _aids(department))
+        warn_of_exposed(department.config)
+        try:
+            outcome = run_round(department, item, window, source, _aids(department))
+        except KeyboardInterrupt:
+            print(_interrupted(department, item, window.number), file=sys.stderr, flush=True)
+            raise
         done = outcome.submission
         charge = department.store.ledger().charge_for(item.survey.hash, window.number)
     charged = charge.charged if charge else 0
@@ -72,6 +79,21 @@ def run(
     print(f"Charged once: {epsilon_text(charged)}. See tallyveil agent ledger.")
 
 
+def _interrupted(department: Department, item: Approved, number: int) -> str:
+    """What an interrupted run has left behind, and what the next one does."""
+    stored = department.store.submission(item.survey.hash, number)
+    again = f"tallyveil agent run {item.label} --round {number}"
+    round_ = f"Round {number} of {item.label}"
+    if stored is None:
+        return f"{round_} was not charged, and what was drawn is gone. To take part, from the start: {again}"
+    if stored.complete:
+        return f"{round_} is charged and complete: there is nothing left to do."
+    return (
+        f"{round_} is charged and its batches are stored. To go on where this ended, with the same bytes and no second "
+        f"charge: {again}"
+    )
+
+
 def _aids(department: Department) -> Aids:
     """The real clock, coins, source and aggregator."""
     import time
@@ -83,8 +105,11 @@ def _aids(department: Department) -> Aids:
     from tallyveil_client.agent.upload import Courier, Surroundings, endpoint_of, require_usable
 
     endpoint, store = endpoint_of(department.config.aggregator), department.store
-    surroundings = Surroundings(time.sleep, jitter, lambda line: print(plain(line), file=sys.stderr, flush=True))
 
+    def tell(line: str) -> None:
+        print(plain(f"{line}; Ctrl-C is safe"), file=sys.stderr, flush=True)
+
+    surroundings = Surroundings(time.sleep, jitter, tell)
     courier = Courier(endpoint, surroundings)
 
     def ready() -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+import json
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import IO, Literal, cast
 
@@ -39,14 +40,19 @@ _HEAD_BYTES = 1 << 20
 """The column names and what is above them are never longer."""
 
 
+_DELIMITERS = (";", "\t", "|", ",")
+"""Those to look for where the configured one does not make the columns."""
+
+
 @dataclass
 class CsvSource:
-    """An open CSV file, read up to its column names."""
+    """An open CSV file, read up to its column names; `other_names` are those that other delimiters would make."""
 
     name: str
     file: DecodedFile
     delimiter: str
     column_names: tuple[str, ...]
+    other_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]], repr=False)
     total_rows: int | None = None
     _ragged: tuple[int | None, int] | None = field(default=None, repr=False)
 
@@ -55,10 +61,25 @@ class CsvSource:
         return self.file.fraction_read
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        self._check_delimiter(columns)
         check_columns(self.name, self.column_names, columns, from_schema=False)
         wanted = [str(self.column_names.index(column)) for column in columns]
         for batch in guarded_batches(self._read(wanted), self._fault):
             yield pa.RecordBatch.from_arrays(batch.columns, names=list(columns))
+
+    def _check_delimiter(self, columns: Sequence[str]) -> None:
+        """Where the names are not there, say whether another delimiter would make them; no name is shown."""
+        if set(columns) <= set(self.column_names):
+            return
+        for delimiter, names in self.other_names.items():
+            if set(columns) <= set(names) or len(self.column_names) == 1 < len(names):
+                raise ConfigurationError(
+                    f"source '{self.name}': the header row holds {len(self.column_names)} names between "
+                    f"{_quoted(self.delimiter)}, and not all that are asked for; between {_quoted(delimiter)} it would "
+                    f"hold {len(names)}",
+                    not_done="nothing was read",
+                    next_step=f"write delimiter = {_quoted(delimiter)} in [sources.{self.name}]",
+                )
 
     def _read(self, wanted: list[str]) -> Iterator[pa.RecordBatch]:
         if not self.file.has_more():
@@ -116,19 +137,21 @@ def open_csv(config: SourceConfig) -> Generator[CsvSource]:
         return not_readable(f"source '{config.name}': {path} cannot be read", error)
 
     with closing(guarded(lambda: DecodedFile(config.name, path, options.encoding), fault)) as file:
-        names, lines = guarded(lambda: _header(config, file), fault)
+        names, lines, others = guarded(lambda: _header(config, file), fault)
         file.check_quotes(QuoteCheck(config.name, options.delimiter, lines))
-        yield CsvSource(config.name, file, options.delimiter, names)
+        yield CsvSource(config.name, file, options.delimiter, names, others)
 
 
-def _header(config: SourceConfig, file: DecodedFile) -> tuple[tuple[str, ...], int]:
-    """The column names, and on how many lines they and what is above them stand; the file is left after them."""
+def _header(config: SourceConfig, file: DecodedFile) -> tuple[tuple[str, ...], int, dict[str, tuple[str, ...]]]:
+    """The column names, on how many lines they and what is above them stand, and the names other delimiters make.
+
+    The file is left after the names.
+    """
     head = b""
     while len(head) < _HEAD_BYTES and (piece := file.read(_HEAD_BYTES)):
         head += piece
     text = io.StringIO(head.decode("utf-8", "ignore"), newline="")
-    rows = csv.reader(text, delimiter=config.csv.delimiter)
-    names = next((row for number, row in enumerate(rows, 1) if number == config.csv.header_row), None)
+    names = _row(text, config.csv.delimiter, config.csv.header_row)
     if not names:
         state = "is empty" if not head else f"has no column names in row {config.csv.header_row}"
         raise (ConfigurationError if head else InputError)(
@@ -138,4 +161,20 @@ def _header(config: SourceConfig, file: DecodedFile) -> tuple[tuple[str, ...], i
         )
     above = text.getvalue()[: text.tell()]
     file.push_back(head[len(above.encode()) :])
-    return tuple(map(trim, names)), above.count("\n") or above.count("\r")
+    others = dict[str, tuple[str, ...]]()
+    for mark in _DELIMITERS:
+        if mark != config.csv.delimiter:
+            with suppress(csv.Error):  # one name as long as all of them is more than the module reads
+                others[mark] = _row(io.StringIO(above, newline=""), mark, config.csv.header_row)
+    return names, above.count("\n") or above.count("\r"), others
+
+
+def _row(text: io.StringIO, delimiter: str, number: int) -> tuple[str, ...]:
+    """The fields of one row, trimmed; none where there is no such row."""
+    rows = csv.reader(text, delimiter=delimiter)
+    return tuple(map(trim, next((row for at, row in enumerate(rows, 1) if at == number), ())))
+
+
+def _quoted(delimiter: str) -> str:
+    """As it stands in a configuration."""
+    return json.dumps(delimiter)
