@@ -34,6 +34,7 @@ class Issued:
         (folder / "ca.pem").write_bytes(self.ca)
         (folder / "certificate.pem").write_bytes(self.certificate)
         (folder / "private.key").write_bytes(self.key)
+        (folder / "private.key").chmod(0o600)
         return folder
 
 
