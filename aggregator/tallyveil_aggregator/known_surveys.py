@@ -11,6 +11,7 @@ from datetime import datetime
 
 from tallyveil.cli.logs import Log
 from tallyveil.errors import ConfigurationError, TallyveilError
+from tallyveil.moments import moment_text
 from tallyveil.signing import VerifyingKey
 from tallyveil.survey import Survey, open_survey
 from tallyveil_aggregator.store.store import Transaction
@@ -59,7 +60,8 @@ class KnownSurveys:
 
         Raises:
             IntegrityError: The authority's signature does not hold.
-            ConfigurationError: It is not a survey, or another one has its name and version.
+            ConfigurationError: It is not a survey, another one has its name and version, or nothing can be
+                collected for it any more.
         """
         survey = open_survey(document, self._authority)
         for stored in transaction.surveys.all():
@@ -71,6 +73,7 @@ class KnownSurveys:
                     not_done="the survey was not added",
                     next_step="give the changed survey a new version, sign it, and add that",
                 )
+        _check_usable(survey, now)
         transaction.surveys.add(survey, document, now)
         return survey, True
 
@@ -98,6 +101,22 @@ class KnownSurveys:
                 next_step="check [authority] public_key in the configuration",
             )
         return survey
+
+
+def _check_usable(survey: Survey, now: datetime) -> None:
+    """Refuse a survey that has expired, or whose rounds are all over: no department could answer it."""
+    last = survey.rounds[-1].closes
+    if now > survey.expires:
+        fault = f"it expired at {moment_text(survey.expires)}"
+    elif now >= last:
+        fault = f"its last round closed at {moment_text(last)}"
+    else:
+        return
+    raise ConfigurationError(
+        f"nothing can be collected for {survey.name}@{survey.version} any more: {fault} and it is {moment_text(now)}",
+        not_done="the survey was not added",
+        next_step="have the authority sign a new version with rounds to come, or set this machine's clock",
+    )
 
 
 def _not_one(named: Iterable[StoredSurvey], stored: Iterable[StoredSurvey]) -> ConfigurationError:

@@ -39,6 +39,19 @@ class PublicationError(RoundError):
     consequence: ClassVar[str] = "nothing was released"
 
 
+class AlreadyReleased(PublicationError):
+    """The round is released, and another release would say the same."""
+
+    def __init__(self, survey: Survey, standing: StoredRelease) -> None:
+        called = f"{survey.name}@{survey.version} {standing.round}"
+        super().__init__(
+            f"the round is released already, as revision {standing.revision}, and nothing has changed since",
+            f"write its file: tallyveil aggregator release {called} --output FILE; "
+            f"or read it: tallyveil stats get {survey.name} --round {standing.round}",
+        )
+        self.standing = standing
+
+
 @dataclass(frozen=True)
 class Material:
     """What a release is made from, and its place.
@@ -82,7 +95,8 @@ def publish(
         clock: The present moment, aware.
 
     Raises:
-        PublicationError: The round is open, nothing or too little is complete, or it is released as it stands.
+        PublicationError: The round is open, or nothing or too little is complete.
+        AlreadyReleased: It is released as it stands.
         StoreUnavailable: The store cannot be used.
     """
     for _ in range(_ATTEMPTS):
@@ -143,10 +157,7 @@ def _gather(transaction: Transaction, survey: Survey, round_number: int, now: da
         last.hash if last else None,
     )
     if before and before.content == material.content:
-        raise PublicationError(
-            f"the round is released already, as revision {before.revision}, and nothing has changed since",
-            f"read it: tallyveil stats get {survey.name} --round {round_number}",
-        )
+        raise AlreadyReleased(survey, before)
     return material
 
 
@@ -157,9 +168,14 @@ def _check_closed(transaction: Transaction, survey: Survey, round_number: int, n
             f"the survey has no round {round_number}", f"it has {len(survey.rounds)}: rounds list {called}"
         )
     if not state.closed_early and now < state.window.closes:
-        opened = "is open" if now >= state.window.opens else "has not opened yet"
+        closes = moment_text(state.window.closes)
+        if now < state.window.opens:
+            raise PublicationError(
+                f"round {round_number} has not opened yet; it opens at {moment_text(state.window.opens)}",
+                f"wait until it closes, at {closes}; once it is open, rounds close can end it earlier",
+            )
         raise PublicationError(
-            f"round {round_number} {opened}; it closes at {moment_text(state.window.closes)}",
+            f"round {round_number} is open; it closes at {closes}",
             f"wait, or close it early: tallyveil aggregator rounds close {called} {round_number}",
         )
 

@@ -2,56 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
 
-from aggregator_world import LOW, NOW, SURVEY, World, make_upload, put
+from aggregator_world import DAY, LOW, NOW, SURVEY, World, make_upload, put
 from tallyveil.cli import dispatch
 from tallyveil.release import open_release
 from tallyveil.signing import SigningKey
-from tallyveil.survey import sign_survey
+from tallyveil.survey import Round, sign_survey
 from tallyveil_aggregator.store import Store
 
 Run = Callable[..., Any]
-
-
-@pytest.fixture
-def fails(world: World, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command that must fail; its exit code and error."""
-
-    def go(*arguments: str) -> tuple[int, dict[str, str]]:
-        code = dispatch.run(["aggregator", *arguments, "--config", str(world.config_file), "--json"])
-        return code, json.loads(capsys.readouterr().out)["error"]
-
-    return go
-
-
-@pytest.fixture
-def run(world: World, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command that must succeed; its JSON."""
-
-    def go(*arguments: str) -> Any:
-        code = dispatch.run(["aggregator", *arguments, "--config", str(world.config_file), "--json"])
-        out = capsys.readouterr().out
-        assert code == 0, out
-        return json.loads(out)
-
-    return go
-
-
-@pytest.fixture
-def shown(world: World, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command that must succeed; what a person sees."""
-
-    def go(*arguments: str) -> str:
-        assert dispatch.run(["aggregator", *arguments, "--config", str(world.config_file)]) == 0
-        return capsys.readouterr().out
-
-    return go
 
 
 def test_from_an_empty_folder_to_a_release(world: World, run: Run, fails: Run) -> None:
@@ -182,23 +147,70 @@ def test_a_survey_signed_by_an_authority_that_was_replaced_is_not_used(world: Wo
     assert "does not verify" in fails("rounds", "list", "ages")[1]["what"]
 
 
-def test_a_file_that_is_there_is_not_overwritten_and_nothing_is_released(world: World, run: Run, fails: Run) -> None:
+@pytest.mark.parametrize(
+    ("expires", "said"),
+    [(NOW - DAY, "expired at"), (NOW + DAY, "last round closed at")],
+    ids=["expired", "no round to come"],
+)
+def test_a_survey_nothing_can_be_collected_for_is_not_added(
+    world: World, run: Run, fails: Run, expires: datetime, said: str
+) -> None:
+    past = replace(SURVEY, rounds=(Round(1, NOW - 3 * DAY, NOW - 2 * DAY),), expires=expires)
+    world.set_up(surveys=())
+    file = world.folder / "past.json"
+    file.write_bytes(sign_survey(past, world.pki.surveys))
+    code, error = fails("surveys", "add", str(file))
+    assert code == 2 and said in error["what"] and "new version" in error["next"]
+    assert run("surveys", "list") == {"surveys": []}
+
+
+def test_a_survey_known_since_before_it_expired_is_still_known(world: World, run: Run) -> None:
+    past = replace(SURVEY, rounds=(Round(1, NOW - 3 * DAY, NOW - 2 * DAY),), expires=NOW - DAY)
+    world.set_up(surveys=(past,))
+    file = world.folder / "past.json"
+    file.write_bytes(sign_survey(past, world.pki.surveys))
+    assert not run("surveys", "add", str(file))["added"]
+
+
+def test_lists_show_the_whole_hash_that_agents_approve_on_one_line(world: World, shown: Run) -> None:
     world.set_up()
-    with world.store() as store:
-        put(store, "health", make_upload("health"))
-        put(store, "education", make_upload("education"))
-    run("rounds", "close", "ages", "1")
-    output = world.folder / "release.json"
-    output.write_text("mine")
-    assert fails("release", "ages", "1", "--output", str(output))[0] == 2
-    assert output.read_text() == "mine"
-    assert run("rounds", "list", "ages")["rounds"][0]["revision"] is None
+    for command in (("surveys", "list"), ("surveys", "show", "ages")):
+        assert SURVEY.hash in shown(*command)
+
+
+def test_a_file_named_on_the_command_line_is_not_sought_in_the_configuration(world: World, fails: Run) -> None:
+    world.set_up()
+    code, error = fails("surveys", "add", "nofile")
+    assert code == 2 and "nofile" in error["what"] and "configuration" not in error["next"]
+
+
+def test_init_names_everything_that_is_missing_and_makes_no_store(world: World, fails: Run) -> None:
+    names = ("server.pem", "ca.pem", "authority.pub", "release.key")
+    for name in names:
+        (world.folder / name).unlink()
+    code, error = fails("init")
+    assert code == 2 and not world.config.store.exists()
+    for name in names:
+        assert str(world.folder / name) in error["what"] and f"copy {name}" in error["next"]
+    assert "tallyveil pki server" in error["next"] and "tallyveil pki init" in error["next"]
+
+
+def test_init_with_an_impossible_place_for_the_store_is_no_temporary_fault(world: World, fails: Run) -> None:
+    with world.config_file.open("a") as file:
+        file.write('[store]\npath = "server.pem/store.sqlite"\n')
+    code, error = fails("init")
+    assert (code, error["kind"]) == (2, "configuration")
+
+
+def test_next_steps_name_the_configuration_in_use(world: World, run: Run) -> None:
+    for step in run("init")["next"]:
+        assert step.endswith(f" --config {world.config_file}")
 
 
 def test_without_a_store_every_command_says_how_to_make_one(world: World, fails: Run) -> None:
     for command in (("departments", "list"), ("surveys", "list"), ("release", "ages", "1"), ("serve",)):
         code, error = fails(*command)
-        assert code == 75 and "aggregator init" in error["next"]
+        assert (code, error["kind"]) == (2, "configuration") and "aggregator init" in error["next"]
     assert not world.config.store.exists()
 
 

@@ -43,6 +43,9 @@ def test_paths_are_relative_to_the_file_and_may_be_absolute(tmp_path: Path) -> N
     config = load_config(file)
     assert config.server.certificate == tmp_path / "s.pem"
     assert config.store == Path("/var/lib/a.sqlite")
+    assert config.server.server_ca == config.server.client_ca == tmp_path / "ca.pem"
+    file.write_text(LEAST + 'server_ca = "public.pem"\n')
+    assert load_config(file).server.server_ca == tmp_path / "public.pem"
 
 
 @pytest.mark.parametrize(
@@ -52,20 +55,31 @@ def test_paths_are_relative_to_the_file_and_may_be_absolute(tmp_path: Path) -> N
         (LEAST + f"keepalive_s = {PERMITTED_PING_INTERVAL_S - 1}\n", "keepalive_s is not between"),
         (LEAST + "keepalive_s = true\n", "'keepalive_s' of [server]"),
         (LEAST + 'listen = "7443"\n', "listen is not HOST:PORT"),
-        (LEAST + 'listen = "host:99999"\n', "listen is not HOST:PORT"),
+        (LEAST + 'listen = "host:99999"\n', "the port of listen is not between 0 and 65535"),
+        (LEAST + f'listen = "host:{"9" * 5000}"\n', "the port of listen is not between 0 and 65535"),
+        (LEAST + 'max_streams = "many"\n', "'max_streams' of [server] is not a whole number"),
         (LEAST + "colour = 1\n", "unknown key in [server]: colour"),
         (LEAST + "[colour]\n", "unknown key: colour"),
         (LEAST + "[store]\npath = 1\n", "'path' of [store]"),
         (LEAST + '[store]\npath = ""\n', "path names no file"),
         ("store = 1\n" + LEAST, "[store] is not a section"),
         ('[server]\ncertificate = "s.pem"\n', "[server] has no private_key, client_ca"),
-        ("[server", "not TOML"),
+        ("[server", "there is a fault at end of document"),
+        (LEAST + 'listen = "a\nb"\n', "there is a fault at line 5, column 12"),
+        (LEAST + "[store\npath = 1\n", "there is a fault at line 5, column 7"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         load(tmp_path, text)
     assert said in caught.value.what
+    assert caught.value.not_done == "nothing was started" and caught.value.next_step
+
+
+def test_a_fault_in_the_file_is_placed_without_quoting_the_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load(tmp_path, LEAST + "listen = canary\n")
+    assert "line 5" in caught.value.what and "canary" not in str(caught.value)
 
 
 def test_a_missing_file_and_a_folder_are_said_to_be_that(tmp_path: Path) -> None:

@@ -216,7 +216,8 @@ def test_init_never_overwrites(new_ca: Path) -> None:
     (new_ca / "ca.key").unlink()
     before = contents(new_ca)
     error = refused("init", new_ca)
-    assert "ca.pem" in error.what and "ca.key" not in error.what
+    assert str(new_ca / "ca.pem") in error.what and "missing of the set: ca.key" in error.what
+    assert str(new_ca / "ca.key") not in error.what
     assert error.not_done == "nothing was written"
     assert contents(new_ca) == before
 
@@ -233,6 +234,23 @@ def test_issuing_again_needs_to_be_told_to_replace(new_ca: Path) -> None:
     department = new_ca / "departments/health"
     certificate, key = (department / "certificate.pem").read_bytes(), (department / "private.key").read_bytes()
     assert diagnose(certificate, (new_ca / "ca.pem").read_bytes(), NOW, key_pem=key) == []
+
+
+def test_a_whole_ca_is_said_to_be_whole(ca: Path) -> None:
+    error = refused("init", ca)
+    assert "a whole CA" in error.what and "missing" not in error.what
+
+
+def test_who_has_a_certificate_is_to_be_left_out_not_replaced(new_ca: Path) -> None:
+    assert pki("department", new_ca, "health", "labour").exit_code == 0
+    (new_ca / "departments/labour/private.key").unlink()  # as the last line of the command says to do
+    before = contents(new_ca)
+    error = refused("department", new_ca, "health", "third", "labour")
+    assert error.next_step.startswith("leave health and labour out")
+    assert "third" not in error.what and f"pki department {new_ca} health labour --replace" in error.next_step
+    assert contents(new_ca) == before
+    assert pki("department", new_ca, "third").exit_code == 0
+    assert "leave" not in refused("department", new_ca, "health").next_step
 
 
 @pytest.mark.parametrize("ids", [["good", "Bad"], ["good", "good"], ["good", "health"], ["good", "../evil"]])

@@ -31,7 +31,7 @@ from tallyveil.mechanisms import Tally, for_survey
 from tallyveil.release import Participant, VerifiedRelease, check_chain, open_release
 from tallyveil.survey import Round
 from tallyveil.tables import estimate_pools
-from tallyveil_aggregator.publication import PublicationError, publish
+from tallyveil_aggregator.publication import AlreadyReleased, PublicationError, publish
 from tallyveil_aggregator.rounds import RoundError, close_round, reopen_round, state_of
 from tallyveil_aggregator.store import Store
 
@@ -109,8 +109,10 @@ def test_an_open_round_is_not_released_and_the_error_says_how_to_close_it(world:
     with pytest.raises(PublicationError, match="round 1 is open") as caught:
         publish(store, SURVEY, 1, world.pki.releases, lambda: NOW)
     assert "rounds close ages@1 1" in caught.value.next_step
-    with pytest.raises(PublicationError, match="not opened yet"):
+    with pytest.raises(PublicationError, match="not opened yet") as caught:
         publish(store, SURVEY, 2, world.pki.releases, lambda: NOW)
+    assert caught.value.next_step.startswith("wait until it closes, at ")  # closing it would be refused
+    assert "tallyveil aggregator rounds close" not in caught.value.next_step
     with pytest.raises(PublicationError, match="no round 7"):
         publish(store, SURVEY, 7, world.pki.releases, lambda: NOW)
     with store.writing() as transaction:
@@ -141,8 +143,9 @@ def test_an_unchanged_round_is_not_released_twice(world: World, store: Store) ->
     put(store, "health", FIRST)
     put(store, "education", SECOND)
     made = release(world, store)
-    with pytest.raises(PublicationError, match="already, as revision 1"):
+    with pytest.raises(AlreadyReleased, match="already, as revision 1") as caught:
         release(world, store)
+    assert caught.value.standing.hash == made.hash
     with store.reading() as transaction:
         assert len(transaction.releases.newest(10)) == 1
         assert transaction.releases.document(1) == made.document
@@ -177,7 +180,7 @@ def test_releasing_from_eight_threads_at_once_releases_once(world: World, store:
     for thread in threads:
         thread.join()
     assert sum(isinstance(item, VerifiedRelease) for item in done) == 1
-    assert done.count(PublicationError) == 7
+    assert done.count(AlreadyReleased) == 7
 
 
 def test_what_changes_while_a_release_is_made_is_in_it_or_stops_it(

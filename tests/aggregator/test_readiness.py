@@ -110,6 +110,59 @@ def test_the_server_does_not_start_with_a_leaf_as_its_ca_or_with_keys_that_do_no
         AggregatorServer(world.config)
 
 
+def spoil_with_a_departments_certificate(world: World) -> str:
+    certificate, key = world.pki.client(HEALTH)
+    (world.folder / "server.pem").write_bytes(certificate)
+    (world.folder / "server.key").write_bytes(key)
+    return "not a server's certificate.* of the department health"
+
+
+def spoil_with_another_ca(world: World) -> str:
+    (world.folder / "ca.pem").write_bytes(Pki().root)
+    return "cannot connect: the certificate is signed by another CA"
+
+
+def spoil_with_the_authority_s_key(world: World) -> str:
+    (world.folder / "release.key").write_bytes(world.pki.surveys.to_pem())
+    return "the release key is the survey authority's own key"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "problem"),
+    [
+        (spoil_with_a_departments_certificate, "certificate"),
+        (spoil_with_another_ca, "client-ca"),
+        (spoil_with_the_authority_s_key, "release-key"),
+    ],
+)
+def test_files_that_are_well_made_but_not_for_this_neither_start_nor_are_ready(
+    world: World, spoil: Callable[[World], str], problem: str
+) -> None:
+    world.set_up()
+    said = spoil(world)
+    with pytest.raises(ConfigurationError, match=said) as caught:
+        AggregatorServer(world.config)
+    assert caught.value.not_done and caught.value.next_step
+    with world.store() as store:
+        problems = find_problems(world.config, store, world.clock())
+    assert problems.keys() == {problem}
+
+
+def test_another_ca_may_vouch_for_the_server_when_it_is_named(world: World, pki: Pki) -> None:
+    world.set_up()
+    others = Pki()
+    (world.folder / "ca.pem").write_bytes(others.root)
+    (world.folder / "public.pem").write_bytes(pki.root)
+    text = world.config_file.read_text()
+    world.config_file.write_text(text.replace("[server]", '[server]\nserver_ca = "public.pem"'))
+    with world.store() as store:
+        assert find_problems(world.config, store, world.clock()) == {}
+        (world.folder / "public.pem").write_bytes(others.root)
+        assert find_problems(world.config, store, world.clock()).keys() == {"server-ca"}
+        (world.folder / "public.pem").unlink()
+        assert find_problems(world.config, store, world.clock()).keys() == {"server-ca"}
+
+
 def test_the_server_does_not_start_without_a_store(world: World) -> None:
     with pytest.raises(StoreUnavailable) as caught:
         AggregatorServer(world.config)

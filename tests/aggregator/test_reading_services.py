@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from aggregator_calls import channel_of, channel_with, reason_of, running
-from aggregator_world import CONSUMER, DAY, EDUCATION, HEALTH, NOW, OPERATOR, SURVEY, Pki, World, make_key
+from aggregator_world import CONSUMER, DAY, EDUCATION, HEALTH, NOW, OPERATOR, SURVEY, Pki, World, make_upload, put
 from tallyveil.identity import Identity, Role
 from tallyveil.refusal import Refusal
 from tallyveil.release import check_chain, open_release
@@ -39,14 +39,8 @@ def server(world: World, pki: Pki) -> Generator[AggregatorServer]:
     """The aggregator with two versions of a survey; of the second, two rounds are released."""
     world.set_up(surveys=(SURVEY, SECOND))
     with world.store() as store:
-        with store.writing() as transaction:
-            for number in (1, 2):
-                key = make_key(survey=SECOND, round_number=number)
-                transaction.submissions.add("health", key, NOW)
-                stored = transaction.submissions.find("health", SECOND.hash, number)
-                assert stored is not None
-                transaction.submissions.mark_complete(stored.number, NOW)
         for number in (1, 2):
+            put(store, "health", make_upload(survey=SECOND, round_number=number))
             publish(store, SECOND, number, pki.releases, lambda: NOW + 3 * DAY)
     with running(world) as started:
         yield started

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from aggregator_world import HIGH, NOW, SURVEY, World, batch_of, make_key, make_upload, register_and_add
-from tallyveil.errors import ConfigurationError, InternalError
+from tallyveil.errors import ConfigurationError, IntegrityError, InternalError, UnavailableError
 from tallyveil_aggregator.intake import DepartmentState
 from tallyveil_aggregator.store import Store, StoreUnavailable, Transaction, engine
 from tallyveil_aggregator.store.releases import StoredRelease
@@ -49,13 +49,15 @@ def test_a_store_is_made_once_and_opened_again(tmp_path: Path) -> None:
 
 
 def test_what_is_no_store_is_not_opened_and_not_made_one(tmp_path: Path) -> None:
-    with pytest.raises(StoreUnavailable, match="not to be had"):
+    with pytest.raises(StoreUnavailable, match="not to be had") as absent:
         Store.open(tmp_path / "none.sqlite")
+    assert absent.value.exit_code == ConfigurationError.exit_code
     assert not list(tmp_path.iterdir())
     text = tmp_path / "text.sqlite"
     text.write_text("no database, " * 100)
-    with pytest.raises(StoreUnavailable, match="damaged or no store"):
+    with pytest.raises(StoreUnavailable, match="damaged or no store") as damaged:
         Store.open(text)
+    assert damaged.value.exit_code == IntegrityError.exit_code
     other = tmp_path / "other.sqlite"
     with closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE t (x)")
@@ -212,6 +214,7 @@ def test_a_full_disk_is_said_to_be_that_and_leaves_the_store_whole(store: Store)
     with pytest.raises(StoreUnavailable, match="disk is full") as caught, store.writing() as transaction:
         transaction.batches.add(number, batch_of(make_key(), 0, COUNTS), big)
     assert caught.value.not_done == "nothing was stored"
+    assert caught.value.exit_code == UnavailableError.exit_code
     with store.reading() as transaction:
         assert transaction.batches.records(number) == 0
 
@@ -252,5 +255,6 @@ def test_a_store_whose_file_was_taken_away_acknowledges_nothing(store: Store, wo
 
 def test_an_unwritable_folder_is_said_to_be_that(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreUnavailable, match=r"Not a directory|File exists"):
+    with pytest.raises(StoreUnavailable, match=r"Not a directory|File exists") as caught:
         Store.create(tmp_path / "file" / "store.sqlite")
+    assert caught.value.exit_code == ConfigurationError.exit_code  # a later attempt would meet it too

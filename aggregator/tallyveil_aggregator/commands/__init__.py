@@ -11,7 +11,14 @@ from typing import Annotated
 import typer
 
 from tallyveil_aggregator.commands import departments, rounds, surveys
-from tallyveil_aggregator.commands.common import DEFAULT_CONFIG, AsJson, Config, opened_config
+from tallyveil_aggregator.commands.common import (
+    DEFAULT_CONFIG,
+    AsJson,
+    Config,
+    command_line,
+    now_utc,
+    opened_config,
+)
 from tallyveil_aggregator.commands.release import release
 
 app = typer.Typer(
@@ -24,21 +31,20 @@ app.add_typer(rounds.app, name="rounds")
 
 @app.command(epilog="Example: tallyveil aggregator init --config aggregator.toml")
 def init(config: Config = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
-    """Make the store that the configuration names. One that is there is never touched."""
+    """Check the keys and certificates that the configuration names, and make its store. One that is there is kept."""
     from tallyveil.cli import console
+    from tallyveil_aggregator.key_files import check_key_files
     from tallyveil_aggregator.store import Store
 
-    path = opened_config(config).store
+    loaded = opened_config(config)
+    check_key_files(loaded, now_utc())
+    path = loaded.store
     Store.create(path).close()
-    steps = [
-        "tallyveil aggregator departments add ID",
-        "tallyveil aggregator surveys add FILE",
-        "tallyveil aggregator serve",
-    ]
+    steps = [command_line(config, step) for step in ("departments add ID", "surveys add FILE", "serve")]
     if as_json:
         console.print_json({"store": str(path), "next": steps})
         return
-    print(f"Made the store {path}. Next:")
+    print(f"Keys and certificates fit. Made the store {path}. Next:")
     for step in steps:
         print(f"  {step}")
 

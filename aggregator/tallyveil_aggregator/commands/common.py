@@ -5,6 +5,7 @@ Not here: any command.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -58,6 +59,12 @@ def opened_surveys(config: Path) -> Generator[tuple[Store, KnownSurveys]]:
     known = KnownSurveys(read_authority(opened_config(config).authority_key))
     with opened_store(config) as store:
         yield store, known
+
+
+def command_line(config: Path, command: str) -> str:
+    """A command of the aggregator as a person types it next, with the configuration in use."""
+    option = "" if config == DEFAULT_CONFIG else f" --config {shlex.quote(str(config))}"
+    return f"tallyveil aggregator {command}{option}"
 
 
 def called(survey: Survey) -> str:

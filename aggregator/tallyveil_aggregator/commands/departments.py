@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tallyveil.cli import console
-from tallyveil_aggregator.commands.common import DEFAULT_CONFIG, AsJson, Config, now_utc, opened_store
+from tallyveil_aggregator.commands.common import DEFAULT_CONFIG, AsJson, Config, command_line, now_utc, opened_store
 
 if TYPE_CHECKING:
     from tallyveil_aggregator.intake import DepartmentState
@@ -53,7 +53,7 @@ def list_(config: Config = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
         rows = [(item.name, item.state.value, item.added_at) for item in found]
         console.print_table(("department", "state", "registered"), rows)
     else:
-        print("No department is registered. Next: tallyveil aggregator departments add ID")
+        print(f"No department is registered. Next: {command_line(config, 'departments add ID')}")
 
 
 @app.command(epilog="Example: tallyveil aggregator departments block health")
@@ -81,7 +81,7 @@ def _set(name: str, state: DepartmentState, config: Config, as_json: bool) -> No
             raise ConfigurationError(
                 "no department of that name is registered",
                 not_done="nothing was changed",
-                next_step="see tallyveil aggregator departments list",
+                next_step=f"see {command_line(config, 'departments list')}",
             )
         transaction.departments.set_state(name, state)
     if as_json:

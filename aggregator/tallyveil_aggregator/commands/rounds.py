@@ -15,6 +15,7 @@ from tallyveil_aggregator.commands.common import (
     RoundNumber,
     SurveyName,
     called,
+    command_line,
     now_utc,
     opened_surveys,
 )
@@ -72,7 +73,7 @@ def close(survey: SurveyName, number: RoundNumber, config: Config = DEFAULT_CONF
     print(
         f"Submissions: {progress.complete} complete, {progress.opened - progress.complete} opened only, which stay out."
     )
-    print(f"Next: tallyveil aggregator release {called(found)} {number}")
+    print(f"Next: {command_line(config, f'release {called(found)} {number}')}")
 
 
 @app.command(name="open", epilog="Example: tallyveil aggregator rounds open hs-age 1")

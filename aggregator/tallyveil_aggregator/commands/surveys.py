@@ -17,6 +17,7 @@ from tallyveil_aggregator.commands.common import (
     Config,
     SurveyName,
     called,
+    command_line,
     now_utc,
     opened_surveys,
 )
@@ -36,7 +37,8 @@ def add(
     """Add a survey that the configured authority has signed; departments can then fetch it."""
     from tallyveil_aggregator.keys import read_file
 
-    document = read_file(file, f"the survey {file}")
+    next_step = "name the file that tallyveil survey sign wrote, and check its permissions"
+    document = read_file(file, "the survey", next_step, "the survey was not added")
     with opened_surveys(config) as (store, known), store.writing() as transaction:
         survey, is_new = known.add(transaction, document, now_utc())
     if as_json:
@@ -68,12 +70,13 @@ def list_(config: Config = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
         ]
         console.print_json({"surveys": listed})
     elif found:
-        rows = [
-            (called(item), item.title, len(item.rounds), moment_text(item.expires), item.hash[:12]) for item in found
-        ]
-        console.print_table(("survey", "title", "rounds", "expires", "hash"), rows, right=("rounds",))
+        rows = [(called(item), item.title, len(item.rounds), moment_text(item.expires)) for item in found]
+        console.print_table(("survey", "title", "rounds", "expires"), rows, right=("rounds",))
+        print("Hashes, for departments to approve:")  # not in the table, which a narrow terminal would fold
+        for item in found:
+            print(f"  {item.hash} {called(item)}")
     else:
-        print("No survey is known. Next: tallyveil aggregator surveys add FILE")
+        print(f"No survey is known. Next: {command_line(config, 'surveys add FILE')}")
 
 
 @app.command(epilog="Example: tallyveil aggregator surveys show hs-age@1")
@@ -91,6 +94,7 @@ def show(survey: SurveyName, config: Config = DEFAULT_CONFIG, as_json: AsJson = 
         console.print_json({"hash": found.hash, "survey": found.to_json(), "guarantees": shown})
         return
     console.print_table(("", ""), _facts(found), title=f"{called(found)}: {found.title}")
+    print(f"Hash, for departments to approve: {found.hash}")
     for guarantee in guarantees:
         print(f"Guarantee: {guarantee.kind}. {guarantee.text}")
         print("".join(f"  Not protected: {phrase}.\n" for phrase in guarantee.not_protected), end="")
@@ -102,7 +106,6 @@ def _facts(survey: Survey) -> list[tuple[str, object]]:
 
     cells = ", ".join(f"{item.name} ({item.domain.size} values)" for item in survey.dimensions)
     return [
-        ("hash", survey.hash),
         ("purpose", survey.purpose),
         ("attribute", f"{survey.attribute}, {survey.domain.size} values"),
         ("mechanism", f"{survey.mechanism}, {survey.binning.describe()}"),

@@ -221,7 +221,11 @@ def _check_within(root: CertificateFacts, now: datetime, end: datetime) -> None:
 
 def _end(now: datetime, days: int) -> datetime:
     if not 1 <= days <= MAX_DAYS:
-        raise ConfigurationError(f"a certificate is valid for 1 to {MAX_DAYS} days, not {days}", not_done=_NOT_ISSUED)
+        raise ConfigurationError(
+            f"a certificate is valid for 1 to {MAX_DAYS} days, not {days}",
+            not_done=_NOT_ISSUED,
+            next_step="choose a number in that range with --days",
+        )
     return now.replace(microsecond=0) + timedelta(days=days)
 
 

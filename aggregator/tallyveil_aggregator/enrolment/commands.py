@@ -6,7 +6,8 @@ is imported inside the commands, so that help comes at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,9 +52,7 @@ def init(folder: Folder, days: Days = ROOT_DAYS, as_json: AsJson = False) -> Non
     from tallyveil_aggregator.enrolment import layout
 
     root, fingerprints = layout.plan_root(folder, _now(), days)
-    files.refuse_existing(
-        (file.path for file in root.files), "choose another folder, or move these away if nobody relies on them"
-    )
+    _refuse_another_root([file.path for file in root.files], folder)
     layout.write(root.files, replace=False)
     if as_json:
         console.print_json(_as_json(root) | {"fingerprints": fingerprints})
@@ -138,7 +137,9 @@ def show(
     from tallyveil.identity import diagnose
 
     if ca is None and (host is not None or key is not None):
-        raise ConfigurationError("--host and --key look for faults, which needs --ca", next_step="add --ca")
+        raise ConfigurationError(
+            "--host and --key look for faults, which needs --ca", not_done="nothing was shown", next_step="add --ca"
+        )
     data = files.read_file(file, "name a certificate, for example DIR/ca.pem")
     facts = _facts_of(file, data)
     problems: list[str] = []
@@ -164,7 +165,8 @@ def _issue_clients(folder: Path, role: Role, ids: Sequence[str], days: int, repl
 
     # All are planned and checked before the first is written: a mistake in the last leaves nothing half done.
     issued = layout.plan_clients(folder, role, ids, _now(), days)
-    _refuse_existing([file for one in issued for file in one.files], replace)
+    if not replace:
+        _refuse_holders(folder, role, dict(zip(ids, issued, strict=True)))
     with console.progress("writing certificates", len(issued)) as advance:
         for one in issued:
             layout.write(one.files, replace=replace)
@@ -183,6 +185,42 @@ def _issue_clients(folder: Path, role: Role, ids: Sequence[str], days: int, repl
     print(f"Hand each folder to its {role} over a channel you trust, then delete private.key here.")
 
 
+def _refuse_another_root(paths: Sequence[Path], folder: Path) -> None:
+    """Refuse where any file of a root is there, and name those of the set that are not."""
+    missing = [path.name for path in paths if not os.path.lexists(path)]
+    if len(missing) == len(paths):
+        return
+    there = f"already there: {', '.join(str(path) for path in paths if path.name not in missing)}"
+    if not missing:
+        raise ConfigurationError(
+            f"{there}: a whole CA",
+            not_done="nothing was written",
+            next_step="use it as it is, or choose another folder for a new one",
+        )
+    raise ConfigurationError(
+        f"{there}; missing of the set: {', '.join(missing)}",
+        not_done="nothing was written",
+        next_step=f"copy what is missing back into {folder} from where it is kept, since a new key would not fit what "
+        "is there; or make a new CA in another folder",
+    )
+
+
+def _refuse_holders(folder: Path, role: Role, issued: Mapping[str, Issued]) -> None:
+    """Refuse where a holder has files already, and say whom to leave out."""
+    having = [name for name, one in issued.items() if any(os.path.lexists(file.path) for file in one.files)]
+    if not having:
+        return
+    names = " ".join(having)
+    anew = f"tallyveil pki {role} {folder} {names} --replace"
+    others = len(having) < len(issued)
+    raise ConfigurationError(
+        f"already there: {', '.join(str(issued[name].files[0].path.parent) for name in having)}",
+        not_done="nothing was written",
+        next_step=(f"leave {' and '.join(having)} out" if others else "use what is there")
+        + f"; to issue anew with a new key, as for a renewal: {anew}",
+    )
+
+
 def _refuse_existing(planned: Sequence[PlannedFile], replace: bool) -> None:
     if not replace:
         files.refuse_existing(
@@ -198,6 +236,7 @@ def _facts_of(file: Path, data: bytes) -> dict[str, Fact]:
     if b"PRIVATE KEY-----" in data:
         raise ConfigurationError(
             f"{file} is a private key, which is never shown",
+            not_done="nothing was shown",
             next_step="show the certificate or public key beside it",
         )
     if b"-----BEGIN PUBLIC KEY-----" in data:

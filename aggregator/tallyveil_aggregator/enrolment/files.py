@@ -82,6 +82,37 @@ def write_file(path: Path, content: bytes, *, secret: bool, replace: bool = Fals
         raise
 
 
+def check_writable(path: Path, *, replace: bool, not_done: str) -> None:
+    """Try what `write_file` will do, for a step that cannot be taken back once the file turns out impossible.
+
+    Args:
+        path: The file to be written later.
+        replace: Whether a file already there may be replaced.
+        not_done: What will not have happened, for messages.
+
+    Raises:
+        ConfigurationError: One is there and may not be replaced, or none can be written there.
+    """
+    if path.exists() and not path.is_file():
+        raise ConfigurationError(
+            f"{path} is no regular file", not_done=not_done, next_step="name a file, in a folder that exists"
+        )
+    if not replace and os.path.lexists(path):
+        raise ConfigurationError(
+            f"already there: {path}", not_done=not_done, next_step="name another file, or add --force"
+        )
+    trial = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        _write_durably(trial, b"", PUBLIC_MODE)
+        trial.unlink()
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot write {path}: {error.strerror or type(error).__name__}",
+            not_done=not_done,
+            next_step="name a file in a folder that exists and may be written",
+        ) from None
+
+
 def read_file(path: Path, next_step: str) -> bytes:
     """A small file's bytes.
 
@@ -100,7 +131,11 @@ def read_file(path: Path, next_step: str) -> bytes:
     except OSError as error:
         raise _failed("read", path, error) from None
     if len(content) > _MAX_BYTES:
-        raise ConfigurationError(f"{path} is too large to be a key or a certificate")
+        raise ConfigurationError(
+            f"{path} is too large to be a key or a certificate",
+            not_done="nothing was written",
+            next_step="name the file that tallyveil pki made",
+        )
     return content
 
 

@@ -14,29 +14,21 @@ from grpc_health.v1 import health, health_pb2
 
 from tallyveil.cli.logs import Log
 from tallyveil.errors import TallyveilError
-from tallyveil_aggregator import keys
 from tallyveil_aggregator.config import AggregatorConfig
+from tallyveil_aggregator.key_files import find_key_problems
 from tallyveil_aggregator.store import Store
 
 CHECK_S = 2.0
 
 
 def find_problems(config: AggregatorConfig, store: Store, now: datetime) -> dict[str, str]:
-    """What is missing, by name, with one sentence each; empty where everything is there."""
-    checks: dict[str, Callable[[], object]] = {
-        "store": store.check,
-        "certificate": lambda: keys.read_server_files(config.server.certificate, config.server.private_key, now),
-        "client-ca": lambda: keys.read_client_ca(config.server.client_ca),
-        "authority-key": lambda: keys.read_authority(config.authority_key),
-        "release-key": lambda: keys.read_release_key(config.release_key),
-    }
+    """What is missing or wrong, by name, with one sentence each; empty where everything is there."""
     problems: dict[str, str] = {}
-    for name, check in checks.items():
-        try:
-            check()
-        except TallyveilError as error:
-            problems[name] = error.what
-    return problems
+    try:
+        store.check()
+    except TallyveilError as error:
+        problems["store"] = error.what
+    return problems | {name: error.what for name, error in find_key_problems(config, now).items()}
 
 
 class Watch:

@@ -31,6 +31,7 @@ from tallyveil.wire.v1 import (
 )
 from tallyveil_aggregator import keys
 from tallyveil_aggregator.config import PERMITTED_PING_INTERVAL_S, AggregatorConfig, Server
+from tallyveil_aggregator.key_files import check_key_files
 from tallyveil_aggregator.known_surveys import KnownSurveys
 from tallyveil_aggregator.service.collection import Collection
 from tallyveil_aggregator.service.places import LimitedReflection, Places
@@ -77,9 +78,9 @@ class AggregatorServer:
     """
 
     def __init__(self, config: AggregatorConfig, clock: Callable[[], datetime] = now_utc) -> None:
+        check_key_files(config, clock())
         credentials = _credentials(config.server, clock())
         surveys = KnownSurveys(keys.read_authority(config.authority_key))
-        keys.read_release_key(config.release_key)
         self._store = Store.open(config.store)
         streams = Streams(config.server.max_streams)
         pool = ThreadPoolExecutor(config.server.max_streams + _READERS + _REFLECTIONS + _SPARE_THREADS, "grpc")
@@ -152,8 +153,9 @@ def serve(config: AggregatorConfig, port_file: Path | None) -> None:
 
 def _credentials(server: Server, now: datetime) -> grpc.ServerCredentials:
     certificate, private_key = keys.read_server_files(server.certificate, server.private_key, now)
+    client_ca = keys.read_ca(server.client_ca, "the clients' CA certificate")
     return grpc.ssl_server_credentials(
-        [(private_key, certificate)], root_certificates=keys.read_client_ca(server.client_ca), require_client_auth=True
+        [(private_key, certificate)], root_certificates=client_ca, require_client_auth=True
     )
 
 

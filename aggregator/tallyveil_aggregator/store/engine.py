@@ -7,12 +7,14 @@ process wait for each other here, since SQLite's own waiting is polling.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -20,13 +22,16 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import NullPool, QueuePool
 
-from tallyveil.errors import InternalError, UnavailableError
+from tallyveil.errors import ConfigurationError, InternalError, UnavailableError
+from tallyveil.errors import IntegrityError as DamagedError
 
 BUSY_S = 10.0
 """Longest wait for another writer."""
 
 _MODE = 0o600
 _CONNECTIONS = 16
+_PASSING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE})
+"""What a later attempt may not meet; every other failure of the operating system is in a path or its permissions."""
 
 
 class StoreUnavailable(UnavailableError):
@@ -34,6 +39,20 @@ class StoreUnavailable(UnavailableError):
 
     def __init__(self, what: str, next_step: str) -> None:
         super().__init__(f"the store cannot be used: {what}", not_done="nothing was stored", next_step=next_step)
+
+
+class StoreMisplaced(StoreUnavailable):
+    """The path or its permissions are wrong: for a command final, for a running server's callers still "later"."""
+
+    kind: ClassVar[str] = ConfigurationError.kind
+    exit_code: ClassVar[int] = ConfigurationError.exit_code
+
+
+class StoreDamaged(StoreUnavailable):
+    """The file is no database any more: final until a backup is restored."""
+
+    kind: ClassVar[str] = DamagedError.kind
+    exit_code: ClassVar[int] = DamagedError.exit_code
 
 
 class Database:
@@ -110,7 +129,9 @@ def make_file(path: Path) -> bool:
             os.close(folder)
         return path.stat().st_size == 0
     except OSError as error:
-        raise StoreUnavailable(_reason(error), f"check the folder {path.parent} and its permissions") from None
+        raise _failed(
+            error, f"{path}: {_reason(error)}", f"check the folder {path.parent} and its permissions"
+        ) from None
 
 
 def _make_engine(path: Path, pool: type[QueuePool] | type[NullPool]) -> Engine:
@@ -160,13 +181,13 @@ def _explain(name: str) -> StoreUnavailable:
         case ["BUSY"] | ["LOCKED"]:
             return _busy()
         case ["CANTOPEN"]:
-            return StoreUnavailable("its file cannot be opened", "check that the file is there and its permissions")
+            return StoreMisplaced("its file cannot be opened", "check that the file is there and its permissions")
         case ["READONLY"] | ["PERM"] | ["AUTH"]:
-            return StoreUnavailable("it may not be written", "check the permissions of the file and its folder")
+            return StoreMisplaced("it may not be written", "check the permissions of the file and its folder")
         case ["IOERR"]:
             return StoreUnavailable("its disk fails to read or write", "check the disk, and the space left on it")
         case ["CORRUPT"] | ["NOTADB"]:
-            return StoreUnavailable("its file is damaged or no store", "restore the latest backup")
+            return StoreDamaged("its file is damaged or no store", "restore the latest backup")
         case _:
             return StoreUnavailable(f"SQLite reports {name or 'an error'}", "check the file, then try again")
 
@@ -179,11 +200,16 @@ def _identity_of(path: Path) -> tuple[int, int]:
     try:
         status = path.stat()
     except OSError as error:
-        raise StoreUnavailable(
-            f"its file is not to be had ({_reason(error)})",
-            "check the path, or make a store: tallyveil aggregator init",
+        raise _failed(
+            error,
+            f"its file {path} is not to be had ({_reason(error)})",
+            "check [store] path in the configuration, or make a store: tallyveil aggregator init",
         ) from None
     return status.st_dev, status.st_ino
+
+
+def _failed(error: OSError, what: str, next_step: str) -> StoreUnavailable:
+    return (StoreUnavailable if error.errno in _PASSING else StoreMisplaced)(what, next_step)
 
 
 def _reason(error: OSError) -> str:
