@@ -7,22 +7,24 @@ of the software cannot honour is refused when the survey is read, never ignored.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise, product
 from math import prod
+from typing import cast
 
 from tallyveil import canonical
 from tallyveil.binning import Binning
 from tallyveil.domain import Categories, Domain, domain_from_json
 from tallyveil.epsilon import NanoEpsilon, checked_nano
-from tallyveil.errors import ConfigurationError
+from tallyveil.errors import ConfigurationError, IntegrityError
 from tallyveil.fields import Fields
 from tallyveil.guarantee import ADD_OR_REMOVE, NEIGHBOURS, REPLACE_ONE
 from tallyveil.moments import moment_text, parse_moment
-from tallyveil.signing import SigningKey, VerifyingKey, seal, unseal, unverified_body
+from tallyveil.signing import MAX_UNVERIFIED_BYTES, SigningKey, VerifyingKey, seal, unseal, unverified_body
 
 FORMAT = "tallyveil-survey/1"
 PURPOSE = "survey"
@@ -54,6 +56,9 @@ MAX_COUNTS = 2**21
 """Counts of all batches' sums in a release, so that its file stays readable."""
 
 MAX_ROUNDS = 1_000
+SIGN_ANEW = "correct the survey and sign it anew"
+"""What to do about a rule that a survey breaks, whoever reads it."""
+
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 
@@ -342,15 +347,57 @@ def open_survey(data: bytes, authority: VerifyingKey) -> Survey:
     """The survey of a signed file, verified against the pinned authority.
 
     Raises:
-        IntegrityError: The signature does not hold, or the file was altered.
+        IntegrityError: The signature does not hold, the file was altered, or it is a draft or no survey at all.
         ConfigurationError: Signed, yet not a survey this version can honour.
     """
-    return survey_from_json(unseal(PURPOSE, data, authority))
+    try:
+        body = unseal(PURPOSE, data, authority)
+    except IntegrityError:
+        require_survey(data)
+        if claimed_format(data) == (FORMAT, False):
+            raise IntegrityError(
+                "this is a draft: it is not signed",
+                not_done="the survey was not used",
+                next_step="run tallyveil survey sign, and use the NAME-vVERSION.survey that it writes",
+            ) from None
+        raise
+    return survey_from_json(body)
 
 
 def read_unverified_survey(data: bytes) -> Survey:
     """The survey of a signed file whose signature nobody has checked: to show, never to act on."""
     return survey_from_json(unverified_body(data))
+
+
+def claimed_format(data: bytes) -> tuple[str, bool]:
+    """What a file that nobody has verified says it is, and whether it bears a signature: for messages only.
+
+    Returns:
+        Its format, such as ``tallyveil-survey/1``, or nothing where it names none.
+    """
+    try:
+        document: object = json.loads(data) if len(data) <= MAX_UNVERIFIED_BYTES else None
+    except (ValueError, RecursionError):
+        document = None
+    outer = cast(canonical.Json, document) if isinstance(document, dict) else {}
+    signed = "signature" in outer
+    body = outer.get("body") if signed else outer
+    claimed = cast(canonical.Json, body).get("format") if isinstance(body, dict) else None
+    return claimed if isinstance(claimed, str) else "", signed
+
+
+def require_survey(data: bytes) -> None:
+    """Refuse a file that says it is something else.
+
+    Raises:
+        IntegrityError: It is a release.
+    """
+    if claimed_format(data)[0].startswith("tallyveil-release/"):
+        raise IntegrityError(
+            "this is a release, not a survey",
+            not_done="no survey was read",
+            next_step="name a survey's file, NAME-vVERSION.survey; tallyveil stats verify checks releases",
+        )
 
 
 def _dimension(item: object) -> Dimension:
@@ -365,6 +412,4 @@ def _round(item: object) -> Round:
 
 def _require(condition: bool, rule: str) -> None:
     if not condition:
-        raise ConfigurationError(
-            rule, not_done="the survey was not made or used", next_step="correct the survey and sign it anew"
-        )
+        raise ConfigurationError(rule, not_done="the survey was not made or used", next_step=SIGN_ANEW)

@@ -17,6 +17,7 @@ from tallyveil_demo.offices import AGE_COLUMN, HIGH, LOW, Office
 from tallyveil_demo.processes import Answer, run_tallyveil, run_together
 
 SURVEY = "high-income-heads"
+SIGNED_SURVEY = f"{SURVEY}-v1.survey"
 EPSILON, BINS = 2, 16
 CONSUMER = "newsroom"
 WINDOW = timedelta(hours=2)
@@ -108,7 +109,7 @@ class Deployment:
         run("pki", "init", "pki")
         opens = datetime.now(UTC) - timedelta(minutes=1)
         draft = (
-            *("survey", "new", "--name", SURVEY, "--output", "survey-draft.json"),
+            *("survey", "new", "--name", SURVEY, "--output", f"{SURVEY}-v1.json"),
             *("--title", "Heads of high-income households by age"),
             *("--purpose", "How old those are who head a household with a high income."),
             *("--attribute", "age", "--domain", f"{LOW}..{HIGH}"),
@@ -123,10 +124,10 @@ class Deployment:
             draft,
         )
         run_together([partial(run_tallyveil, arguments, self.folder) for arguments in independent], lambda: None)
-        run("survey", "sign", "survey-draft.json", "--key", "pki/authority.key", "--output", "survey.json")
+        run("survey", "sign", f"{SURVEY}-v1.json", "--key", "pki/authority.key", "--output", SIGNED_SURVEY)
         (self.folder / "aggregator.toml").write_text(AGGREGATOR_TOML)
         run("aggregator", "init", "--config", "aggregator.toml")
-        run("aggregator", "surveys", "add", "survey.json", "--config", "aggregator.toml")
+        run("aggregator", "surveys", "add", SIGNED_SURVEY, "--config", "aggregator.toml")
         run("aggregator", "departments", "add", *names, "--config", "aggregator.toml")
 
     def equip_offices(self, port: int) -> None:
@@ -141,7 +142,7 @@ class Deployment:
 
     def approve(self, on_done: Callable[[], None]) -> None:
         """Every office's operator verifies and approves the survey."""
-        self._everywhere(("agent", "approve", "../../survey.json", "--yes"), on_done)
+        self._everywhere(("agent", "approve", f"../../{SIGNED_SURVEY}", "--yes"), on_done)
 
     def preview(self, office: Office) -> Answer:
         """What would leave an office, shown with made-up values."""

@@ -5,12 +5,14 @@ Not here: the steps themselves (`deployment`).
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 
 from tallyveil.cli.console import print_json
 from tallyveil.errors import ConfigurationError
@@ -22,12 +24,15 @@ from tallyveil_demo.outcome import judge
 from tallyveil_demo.processes import serving
 from tallyveil_demo.report import Silent, Told
 
+_NOT_RUN = "the demo was not run"
+
 
 def perform(keep: Path | None, json: bool) -> None:
     """Run the demo and show or print what came out.
 
     Raises:
-        ConfigurationError: The folder to keep exists already and is not empty.
+        ConfigurationError: The folder to keep cannot be made, or exists already and is not empty.
+        KeyboardInterrupt: As it came; what the demo had made is removed.
         InternalError: A step failed.
     """
     start = time.monotonic()
@@ -68,11 +73,41 @@ def _folder(keep: Path | None) -> Generator[Path]:
         with TemporaryDirectory(prefix="tallyveil-demo-") as folder:
             yield Path(folder)
         return
-    if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+    made = _make(keep)
+    try:
+        yield keep.resolve()
+    except KeyboardInterrupt:
+        _empty(keep)
+        for empty in made:
+            with suppress(OSError):  # something else has been put there since
+                empty.rmdir()
+        raise
+
+
+def _make(keep: Path) -> list[Path]:
+    """Make the folder, and say which were not there before, the innermost first."""
+    try:
+        used = os.path.lexists(keep) and (not keep.is_dir() or any(keep.iterdir()))
+        absent = [folder for folder in (keep, *keep.parents) if not folder.exists()]
+        if not used:
+            keep.mkdir(parents=True, exist_ok=True)
+            TemporaryFile(dir=keep).close()
+    except OSError as error:
         raise ConfigurationError(
-            f"{keep} is there already and is not an empty folder",
-            not_done="the demo was not run",
-            next_step="name a new folder",
+            f"cannot make folder {keep} or write there: {error.strerror or type(error).__name__}",
+            not_done=_NOT_RUN,
+            next_step="name a new folder where you may write",
+        ) from None
+    if used:
+        raise ConfigurationError(
+            f"{keep} is there already and is not an empty folder", not_done=_NOT_RUN, next_step="name a new folder"
         )
-    keep.mkdir(parents=True, exist_ok=True)
-    yield keep.resolve()
+    return absent
+
+
+def _empty(folder: Path) -> None:
+    for item in folder.iterdir():
+        if item.is_dir() and not item.is_symlink():
+            shutil.rmtree(item, ignore_errors=True)
+        else:
+            item.unlink(missing_ok=True)

@@ -5,6 +5,7 @@ Not here: what is compared (`outcome`).
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -67,7 +68,8 @@ class Told:
     """Tells a person in the terminal, or line by line where there is none."""
 
     def __init__(self) -> None:
-        self._console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+        width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PLAIN_WIDTH
+        self._console = Console(width=width, highlight=False)
 
     def introduce(self, offices: Sequence[Office]) -> None:
         heads = int(national_truth(offices).sum())

@@ -299,9 +299,21 @@ def test_a_narrow_terminal_shows_estimates_and_intervals_whole(
     said = capsys.readouterr().out
     assert "Too narrow here for: release, revision, released." in " ".join(said.split())
     row = release_of().tables[0].rows[0]
-    assert re.search(rf"{row.value} +{row.estimate:.1f} +{row.low.normalize():f} +{row.high.normalize():f}", said)
-    tables = [line for line in said.splitlines() if not line.startswith(("revision", "137", "NOT", "Age", "2 more"))]
-    assert max(map(len, tables)) <= 40
+    numbers = (f"{row.estimate:.1f}", f"{row.standard_error:.1f}", f"{row.low.normalize():f}", f"{row.high:.0f}")
+    assert re.search(" +".join(map(re.escape, (row.value, *numbers))), said)
+    assert all(len(line) <= 40 or re.fullmatch("[0-9a-f]{64}", line) for line in said.splitlines())
+
+
+def test_stats_summary_shows_mean_and_quartiles_with_their_errors(
+    tmp_path: Path, scene: Scene, chain: list[VerifiedRelease], capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = ("--key", str(scene.folder / "release.pub"))
+    assert run("summary", str(tmp_path / "first.json"), *key, "--range", "0..3", "--second") == 0
+    said = capsys.readouterr().out
+    assert "quantile 0.5" in said and "0 to 3" in said
+    assert said.index("NOT protected") < said.index("Second columns")
+    assert run("summary", str(tmp_path / "first.json"), *key, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["summaries"][0]["records"] == 137
 
 
 def test_a_folder_that_is_no_consumer_s_is_said_so(
@@ -324,7 +336,7 @@ def test_a_survey_is_called_one_and_not_an_altered_release(
     (tmp_path / "age.survey").write_bytes(sign_survey(survey_of(), scene.key))
     (tmp_path / "age.json").write_text(json.dumps(survey_of().to_json(), indent=1))
     key = ("--key", str(scene.folder / "release.pub"))
-    for command in ("verify", "export"):
+    for command in ("verify", "summary", "export"):
         for name, says in (("age.survey", "is a survey, not a release"), ("age.json", "is the draft of a survey")):
             assert run(command, str(tmp_path / name), *key) == IntegrityError.exit_code
             assert says in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -275,3 +276,56 @@ def test_starting_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["agent", "run"], "neither charged nor sent"),
+        (["agent", "approve"], "store had not committed"),
+        (["demo"], "removed"),
+        (["survey", "new"], "did not finish"),
+        (["simulate"], "did not finish"),
+    ],
+)
+def test_an_interrupt_says_what_is_true_of_that_command(
+    install: Install, capsys: pytest.CaptureFixture[str], command: list[str], says: str
+) -> None:
+    def act() -> NoReturn:
+        raise KeyboardInterrupt
+
+    app = typer.Typer()
+    app.callback(invoke_without_command=True)(act if len(command) == 1 else nothing)
+    app.command(command[-1])(act)
+    install(**{command[0]: lambda: app})
+    assert dispatch.run(command) == failures.INTERRUPTED
+    said = capsys.readouterr().err
+    assert says in said
+    assert ("run it again" in said) == (command[0] == "agent")
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "says"),
+    [
+        ("n\n", failures.NOT_CONFIRMED, "error: not confirmed\nnot done: nothing was done\n"),
+        ("", failures.NOT_CONFIRMED, "error: not confirmed\nnot done: nothing was done\n"),
+        (None, failures.INTERRUPTED, "error: interrupted\n"),
+    ],
+    ids=["no", "nobody", "Ctrl-C"],
+)
+def test_a_question_that_is_not_answered_yes_is_not_confirmed(
+    install: Install,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str | None,
+    code: int,
+    says: str,
+) -> None:
+    class Stopping:
+        def readline(self) -> str:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", Stopping() if answer is None else io.StringIO(answer))
+    install(bench=one_command(lambda: typer.confirm("Really?", abort=True)))
+    assert dispatch.run(["bench"]) == code
+    assert capsys.readouterr().err.lstrip().startswith(says)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import re
 import sys
 from collections.abc import Generator
 
@@ -35,6 +36,32 @@ def test_a_table_is_never_cut_where_output_is_no_terminal(capsys: pytest.Capture
     assert "x" * 300 in text
     assert "[red]" in text
     assert max(map(len, text.splitlines())) < 400
+
+
+def test_a_table_has_the_width_that_columns_says_even_where_output_is_no_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    console.print_table(["name", "hash"], [["age", "0123456789abcdef" * 4]])
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 40
+    joined = "".join(re.findall("[0-9a-f]{4,}", text))
+    assert joined == "0123456789abcdef" * 4  # folded, not cut
+
+
+@pytest.mark.parametrize(("columns", "absent"), [("200", ""), ("80", ""), ("64", "hash"), ("40", "hash, released")])
+def test_a_narrow_terminal_leaves_out_columns_that_can_be_spared_and_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str, absent: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    headers = ["survey", "round", "released", "hash"]
+    rows = [["high-income-heads", 1, "2027-01-02T00:00:00Z", "0" * 64]]
+    console.print_table(headers, rows, spare=["hash", "released"])
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= int(columns)
+    assert "high-income-heads" in text
+    assert ("2027-01-02T00:00:00Z" in text) == ("released" not in absent)
+    assert (f"Too narrow here for: {absent}." in text) == bool(absent)
 
 
 def test_a_cell_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

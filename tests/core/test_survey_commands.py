@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tallyveil.cli import dispatch
 from tallyveil.cli.survey_files import read_any
 from tallyveil.cli.survey_view import refinement
-from tallyveil.signing import SigningKey
+from tallyveil.errors import IntegrityError
+from tallyveil.signing import SigningKey, seal
 from tallyveil.survey import open_survey
 
 NEW: dict[str, str | list[str]] = {
@@ -205,6 +208,82 @@ def test_a_signed_survey_verifies_and_is_the_draft_that_was_signed(run: Run, aut
     assert "NOT protected" in said
 
 
+def test_a_draft_is_called_one_and_not_an_altered_survey(run: Run, authority: SigningKey) -> None:
+    run(*new())
+    draft = Path("age-v1.json").read_bytes()
+    canonical = json.dumps(json.loads(draft), sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    for data in (draft, canonical):
+        with pytest.raises(IntegrityError, match="this is a draft: it is not signed") as caught:
+            open_survey(data, authority.public)
+        assert "tallyveil survey sign" in caught.value.next_step
+    code, said = run("verify", "age-v1.json", "--key", "authority.pub")
+    assert code == 5
+    assert "this is a draft" in said
+    assert "altered" not in said
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_release_is_called_one_and_not_a_survey(run: Run, authority: SigningKey, signed: bool) -> None:
+    body: dict[str, object] = {"format": "tallyveil-release/1", "round": 1}
+    Path("r.json").write_bytes(seal("release", body, authority) if signed else json.dumps(body).encode())
+    for arguments in (
+        ("show", "r.json"),
+        ("verify", "r.json", "--key", "authority.pub"),
+        ("sign", "r.json", "--key", "authority.key"),
+        ("diff", "r.json", "r.json"),
+    ):
+        code, said = run(*arguments, "--json")
+        assert (code, said["error"]["what"]) == (5, "this is a release, not a survey")
+        assert said["error"]["not_done"] and said["error"]["next"]
+
+
+def test_only_the_authority_s_key_signs_where_its_public_key_lies_beside_it(
+    run: Run, authority: SigningKey, tmp_path: Path
+) -> None:
+    run(*new())
+    other = SigningKey.generate()
+    Path("release.key").write_bytes(other.to_pem())
+    code, said = run("sign", "age-v1.json", "--key", "release.key", "--json")
+    assert code == 2
+    assert "is not the survey authority's key" in said["error"]["what"]
+    assert other.public.fingerprint in said["error"]["what"] and authority.public.fingerprint in said["error"]["what"]
+    assert (said["error"]["not_done"], Path("age-v1.survey").exists()) == ("nothing was signed", False)
+    code, said = run("sign", "age-v1.json", "--key", "authority.key")
+    assert code == 0
+    assert "the survey authority's, as authority.pub says" in said
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    (alone / "authority.key").write_bytes(other.to_pem())
+    code, said = run("sign", "age-v1.json", "--key", "alone/authority.key", "--output", "b.survey")
+    assert code == 0
+    assert "compare the fingerprint" in " ".join(said.split())
+    (alone / "authority.pub").write_text("nonsense")
+    assert run("sign", "age-v1.json", "--key", "alone/authority.key", "--output", "c.survey")[0] == 2
+
+
+def test_what_cannot_sign_is_refused_with_what_to_do(run: Run, authority: SigningKey) -> None:
+    run(*new())
+    pem = generate_private_key(SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    Path("ca.key").write_bytes(pem)
+    for key in ("authority.pub", "ca.key"):
+        error = run("sign", "age-v1.json", "--key", key, "--json")[1]["error"]
+        assert error["not_done"] == "nothing was signed"
+        assert "authority.key" in error["next"]
+
+
+@pytest.mark.parametrize("case", ["a bin of one value", "epsilon 0", "K = 1", "dimension of one value", "no such day"])
+def test_a_mistake_in_a_new_survey_is_to_be_corrected_not_signed_anew(run: Run, case: str) -> None:
+    error = run(*new(**BAD[case][0]), "--json")[1]["error"]
+    assert error["not_done"] == "the survey was not made"
+    assert error["next"] and "sign" not in error["next"]
+
+
+@pytest.mark.parametrize("typed", ["15-99", "15 - 99", "15–99", "15:99", "15 to 99"])
+def test_a_range_with_a_dash_is_understood_well_enough_to_be_corrected(run: Run, typed: str) -> None:
+    error = run(*new(domain=typed), "--json")[1]["error"]
+    assert error["next"] == "write 15..99 for a range"
+
+
 def test_show_marks_what_nobody_has_checked(run: Run, authority: SigningKey) -> None:
     run(*new())
     run("sign", "age-v1.json", "--key", "authority.key", "--output", "age.survey")
@@ -288,6 +367,30 @@ def test_diff_lists_the_fields_that_differ(run: Run) -> None:
         "epsilon_floor_nano",
     }
     assert changed["together"] is None
+    assert "2 + 2 = 4" in changed["both"][0]
+    assert "same counts in clear" in changed["both"][1]
+    assert same["both"] == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"epsilon": ["0.5", "1"]}, "2 + 1 = 3"),
+        ({"domain": "18..99"}, "domains differ"),
+        ({"dimension": "sex=Female,Male"}, "cells sent in clear differ"),
+        ({"attribute": "income"}, "attributes differ"),
+        ({"bins": "8"}, "sets of values by subtraction"),
+        ({"opens": ["2027-02-01", "2027-03-01"], "closes": ["2027-03-01", "2027-04-01"]}, "all 1 + 2 rounds cost 6."),
+        ({"mechanism": "histogram-laplace", "bins": "1", "neighbours": "add-or-remove"}, "2 + 4 = 6"),
+    ],
+)
+def test_diff_says_what_both_together_cost_and_disclose(
+    run: Run, changes: dict[str, str | list[str] | None], says: str
+) -> None:
+    run(*new())
+    assert run(*new(version="2", **changes))[0] == 0
+    _, said = run("diff", "age-v1.json", "age-v2.json")
+    assert says in " ".join(said.split("Both together")[1].split())
 
 
 def test_diff_says_what_two_binnings_of_the_same_people_disclose_by_subtraction(run: Run) -> None:

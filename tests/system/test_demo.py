@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +18,7 @@ from tallyveil.release import open_release
 from tallyveil.signing import VerifyingKey
 from tallyveil.survey import survey_from_json
 from tallyveil_demo.chart import Bar, draw_chart
+from tallyveil_demo.deployment import SIGNED_SURVEY
 from tallyveil_demo.offices import load_offices
 from tallyveil_demo.outcome import clear_counts, mape, national_truth, simulated_mape
 
@@ -62,7 +66,7 @@ def test_the_demo_s_release_is_of_the_survey_the_offices_approved(kept: tuple[Pa
     folder, _ = kept
     key = VerifyingKey.from_pem((folder / "release.pub").read_bytes())
     release = open_release((folder / "release.json").read_bytes(), key).release
-    signed = json.loads((folder / "survey.json").read_bytes())
+    signed = json.loads((folder / SIGNED_SURVEY).read_bytes())
     assert release.survey == survey_from_json(signed["body"])
     assert [item.department for item in release.participants] == sorted(office.name for office in load_offices())
 
@@ -73,6 +77,37 @@ def test_a_folder_that_is_in_use_is_left_alone(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "is not an empty folder" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("place", ["/proc/x", "/proc/x/y", "file/kept", "sealed/kept", "n" * 300])
+def test_a_folder_that_cannot_be_made_is_said_so(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "sealed").mkdir(mode=0o500)
+    if place.startswith("sealed") and os.geteuid() == 0:
+        pytest.skip("root may write anywhere")
+    done = run(COMMAND, "demo", "--keep", tmp_path / place)
+    assert done.returncode == 2, done.stderr
+    assert "cannot make folder" in done.stderr
+    assert "not done: the demo was not run" in done.stderr
+
+
+@pytest.mark.parametrize("place", ["kept", "new/kept", "there"])
+def test_an_interrupted_demo_removes_what_it_made(tmp_path: Path, place: str) -> None:
+    (tmp_path / "there").mkdir()
+    keep = tmp_path / place
+    demo = subprocess.Popen(
+        [COMMAND, "demo", "--keep", keep], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (keep.exists() and any(keep.iterdir())):
+        time.sleep(0.02)
+    os.killpg(demo.pid, signal.SIGINT)
+    _, said = demo.communicate(timeout=60)
+    assert demo.returncode == 130, said
+    assert "the files it had made are removed" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+    assert list((tmp_path / "there").iterdir()) == []
 
 
 def test_the_table_of_counts_is_the_one_described() -> None:

@@ -1,10 +1,11 @@
-"""`tallyveil stats`: list, fetch, verify and export releases.
+"""`tallyveil stats`: list, fetch, verify, export and summarise releases.
 
 Not here: what a release must satisfy (`tallyveil.release`).
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ import typer
 
 from tallyveil.cli import console, files
 from tallyveil.errors import ConfigurationError
+from tallyveil_client.consumer import summarising
 from tallyveil_client.consumer.options import (
     RELEASE_KEY,
     AsJson,
@@ -69,8 +71,9 @@ def list_releases(
         (item.survey, item.version, item.round, item.revision, moment_text(item.released_at), item.hash)
         for item in found
     ]
-    console.print_table(("survey", "version", "round", "revision", "released", "release"), rows)
-    print("As the server says; tallyveil stats get fetches one and verifies it.")
+    headers = ("survey", "version", "round", "revision", "released", "release")
+    console.print_table(headers, rows, spare=("release", "revision", "released"))
+    console.print_line("As the server says; tallyveil stats get fetches one and verifies it.")
 
 
 @app.command(epilog=f"Example: tallyveil stats get high-income-age --round 1 --output age.release.json {_CONNECTION}")
@@ -87,14 +90,18 @@ def get(
         typer.Option("--cell", help="Show these cells: sex=Female; repeat for more.", show_default="the total"),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", help="Keep the signed release.", show_default=False)
+        Path | None,
+        typer.Option("--output", help="Keep the signed release in this file.", show_default="shown, not kept"),
     ] = None,
     force: Force = False,
     server_name: ServerName = None,
     timeout_s: Timeout = 30.0,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch a release, verify it, and show it with error bars; nothing is shown or kept that does not verify."""
+    """Fetch a release, verify it, and show it with error bars; --output FILE keeps the signed file.
+
+    Nothing is shown or kept that does not verify.
+    """
     from tallyveil_client.consumer import export, rendering
 
     chosen = _cell(cell or ())
@@ -107,6 +114,8 @@ def get(
         console.print_json(export.to_document(verified))
         return
     rendering.print_release(verified, tables)
+    kept = "Not kept: --output FILE keeps the signed file." if output is None else f"Kept, as it was signed: {output}"
+    console.print_line(kept)
 
 
 @app.command(epilog="Example: tallyveil stats verify age.release.json --key release.pub --previous before.release.json")
@@ -175,13 +184,18 @@ def export(
 
     if Path(what).is_file():
         if key is None:
-            raise ConfigurationError("a file is verified with --key", not_done="nothing was exported")
+            raise ConfigurationError(
+                "a file is verified with --key",
+                not_done="nothing was exported",
+                next_step="add --key release.pub, the release key as you pinned it",
+            )
         verified = verify_file(Path(what), key).verified
     else:
         if server is None or credentials is None:
             raise ConfigurationError(
                 f"there is no file {what}, and a survey is fetched with --server and --credentials",
                 not_done="nothing was exported",
+                next_step="check the file's name, or add --server HOST:PORT --credentials FOLDER",
             )
         with _statistics(server, credentials, key, server_name, timeout_s) as statistics:
             verified = statistics.get(what, round, version=version, revision=revision)
@@ -196,11 +210,17 @@ def export(
             _deliver(rendering.release_text(verified, verified.release.tables), output, force)
 
 
+app.command(epilog=summarising.EXAMPLE)(summarising.summary)
+
+
 def _deliver(text: str, output: Path | None, force: bool) -> None:
-    if output is None:
+    if output is not None:
+        files.write_file(output, text.encode(), force=force)
+    elif sys.stdout.isatty():
         print(text, end="")
-        return
-    files.write_file(output, text.encode(), force=force)
+    else:  # the bytes of the file, whatever encoding the terminal has: no label may change on the way
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())
 
 
 def _statistics(
@@ -220,7 +240,9 @@ def _cell(texts: Sequence[str]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals or name in chosen:
             raise ConfigurationError(
-                "a cell is chosen by NAME=VALUE, each name once", next_step="write for example --cell sex=Female"
+                "a cell is chosen by NAME=VALUE, each name once",
+                not_done="nothing was fetched",
+                next_step="write for example --cell sex=Female",
             )
         chosen[name] = value
     return chosen

@@ -10,7 +10,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 from textwrap import fill
 
-from tallyveil.cli.console import plain, print_table
+from tallyveil.cli.console import print_line, print_table, prose_width
 from tallyveil.cli.guarantees import guarantee_text
 from tallyveil.errors import ConfigurationError
 from tallyveil.guarantee import Guarantee
@@ -20,7 +20,11 @@ from tallyveil.release import COMPOSITION_NOTE, ERRORS_NOTE, VerifiedRelease
 from tallyveil.tables import Row, Table
 
 BAR_WIDTH = 24
+BELOW_ZERO_NOTE = (
+    "An estimate may be negative, since it is unbiased; its interval is of the true count, which cannot be."
+)
 _HEADERS = ("value", "bin", "estimate", "± s.e.", "95 % from", "to", "quality", "0 to the largest upper end")
+_SPARE = ("bin", "0 to the largest upper end", "quality", "± s.e.")
 _RIGHT = ("value", "bin", "estimate", "± s.e.", "95 % from", "to")
 
 
@@ -47,13 +51,15 @@ def choose_tables(verified: VerifiedRelease, cell: Mapping[str, str]) -> tuple[T
         survey = verified.release.survey
         known = "; ".join(f"{item.name}: {', '.join(item.domain.values)}" for item in survey.dimensions)
         raise ConfigurationError(
-            "the release has no such cell", next_step=f"it has {known}" if known else "it has the total only"
+            "the release has no such cell",
+            not_done="nothing was shown or kept",
+            next_step=f"it has {known}" if known else "it has the total only",
         )
     return found
 
 
 def print_release(verified: VerifiedRelease, tables: tuple[Table, ...]) -> None:
-    """Head, tables, guarantee and notes.
+    """Head, guarantee, tables and notes; what is not protected comes before tables that may be long.
 
     Args:
         verified: The release.
@@ -61,20 +67,25 @@ def print_release(verified: VerifiedRelease, tables: tuple[Table, ...]) -> None:
     """
     release = verified.release
     survey = release.survey
-    print(plain(f"{survey.title} ({survey.name} version {survey.version}), round {release.round}"))
-    print(f"revision {release.revision}, released {moment_text(release.released_at)}, release {verified.hash}")
-    print(f"{release.records} records, departments: {len(release.participants)}; verified: signature and every number")
+    print_line(f"{survey.title} ({survey.name} version {survey.version}), round {release.round}")
+    print_line(f"revision {release.revision}, released {moment_text(release.released_at)}, release {verified.hash}")
+    departments = f"departments: {len(release.participants)}"
+    print_line(f"{release.records} records, {departments}; verified: signature and every number")
+    print(guarantee_text(guarantees_of(verified)))
+    print()
     for table in tables:
         cell = "all records" if table.cell is None else ", ".join(f"{name} = {value}" for name, value in table.cell)
         top = max((float(row.high) for row in table.rows), default=0.0)
         rows = [_cells(row, top) for row in table.rows]
-        print_table(_HEADERS, rows, title=f"{cell}: {table.records} records", right=_RIGHT)
+        print_table(_HEADERS, rows, title=f"{cell}: {table.records} records", right=_RIGHT, spare=_SPARE)
+    if any(row.estimate < row.low for table in tables for row in table.rows):
+        print(fill(BELOW_ZERO_NOTE, prose_width()))
     hidden = len(release.tables) - len(tables)
     if hidden:
-        print(f"{hidden} more tables: choose with --cell NAME=VALUE, or export all\n")
-    print(guarantee_text(guarantees_of(verified)))
+        print_line(f"{hidden} more tables: choose with --cell NAME=VALUE, or export all")
+        print()
     for note in (ERRORS_NOTE, COMPOSITION_NOTE):
-        print(fill(note, 100))
+        print(fill(note, prose_width()))
 
 
 def release_text(verified: VerifiedRelease, tables: tuple[Table, ...]) -> str:

@@ -6,6 +6,7 @@ Not here: showing them (`rendering`) and writing them to files (`export`).
 from __future__ import annotations
 
 import builtins
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from tallyveil_client.transport.credentials import read_file
 
 SURVEY_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _HASH_BYTES = 32
+_CREDENTIALS = ("ca.pem", "certificate.pem", "private.key")
 _NOT_FETCHED = "nothing was fetched"
 
 
@@ -66,7 +68,7 @@ class Statistics:
         timeout_s: Longest wait for one answer.
 
     Raises:
-        ConfigurationError: The address makes no sense, or the key cannot be read.
+        ConfigurationError: The address makes no sense, the folder is no consumer's, or the key cannot be read.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Statistics:
         timeout_s: float = 30.0,
     ) -> None:
         folder = Path(credentials)
+        _require_consumer_folder(folder)
         self._endpoint = Endpoint(
             address,
             folder / "ca.pem",
@@ -88,7 +91,7 @@ class Statistics:
             timeout_s,
             Role.CONSUMER,
         )
-        self._trusted = VerifyingKey.from_pem(read_file(Path(trusted_key), "the release key"))
+        self._trusted = VerifyingKey.from_pem(read_file(Path(trusted_key), "release key"))
         self._channel: Channel | None = None
 
     def list(self) -> tuple[ReleaseSummary, ...]:
@@ -159,12 +162,30 @@ class Statistics:
         return StatisticsServiceStub(self._channel)
 
 
+def _require_consumer_folder(folder: Path) -> None:
+    step = "name the folder that tallyveil pki consumer wrote"
+    if not os.path.isdir(folder):
+        raise ConfigurationError(
+            f"there is no folder {folder} with a consumer's credentials", not_done=_NOT_FETCHED, next_step=step
+        )
+    if absent := [name for name in _CREDENTIALS if not os.path.exists(folder / name)]:
+        raise ConfigurationError(
+            f"{folder} is not the folder of a consumer's credentials: {', '.join(absent)} missing",
+            not_done=_NOT_FETCHED,
+            next_step=step,
+        )
+
+
 def _number(value: int | None, what: str) -> int:
     """As the wire says it: 0 for the newest."""
     if value is None:
         return 0
     if not 1 <= value < 2**31:
-        raise ConfigurationError(f"a {what} is a whole number from 1 on", not_done=_NOT_FETCHED)
+        raise ConfigurationError(
+            f"a {what} is a whole number from 1 on",
+            not_done=_NOT_FETCHED,
+            next_step=f"list the releases to see each one's {what}, or leave it out for the newest",
+        )
     return value
 
 

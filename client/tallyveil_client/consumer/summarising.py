@@ -64,10 +64,11 @@ def summary(
     headers = ("of", "what", "estimate", "± se", "95 % from", "to")
     title = f"{release.survey.title}: {release.survey.name} version {release.survey.version}, round {release.round}"
     console.print_table(headers, [row for item in found for row in _rows(item)], title=title, right=headers[2:])
-    if columns:
-        _print_columns(release, columns)
     print("Errors and bounds are the perturbation's only. The estimates are unbiased, and may lie outside the bounds.")
     print(guarantee_text(guarantees_of(verified)))
+    if columns:
+        print()
+        _print_columns(release, columns)
 
 
 def _ends(text: str) -> tuple[str, str]:

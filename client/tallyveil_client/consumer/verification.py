@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tallyveil.cli.files import read_file
+from tallyveil.errors import ConfigurationError, IntegrityError
 from tallyveil.release import ESTIMATOR, VerifiedRelease, check_chain, open_release
 from tallyveil.signing import VerifyingKey
+from tallyveil.survey import claimed_format
+
+_NOT_VERIFIED = "nothing was verified"
 
 
 @dataclass(frozen=True)
@@ -59,10 +63,33 @@ def verify_file(file: Path, key: Path, previous: Path | None = None) -> Verifica
         ConfigurationError: A file cannot be read, or the key is none.
         IntegrityError: Something does not hold.
     """
-    trusted = VerifyingKey.from_pem(read_file(key, "the release key"))
-    verified = open_release(read_file(file, "the release"), trusted)
+    trusted = _trusted(key)
+    verified = open_release(_document(file, "the release"), trusted)
     chain = "first" if verified.release.previous is None else "not checked"
     if previous is not None:
-        check_chain([open_release(read_file(previous, "the release before"), trusted), verified])
+        check_chain([open_release(_document(previous, "the release before"), trusted), verified])
         chain = "holds"
     return Verification(verified, trusted.fingerprint, chain)
+
+
+def _trusted(key: Path) -> VerifyingKey:
+    try:
+        return VerifyingKey.from_pem(read_file(key, "the release key"))
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"{key}: {error.what}" if str(key) not in error.what else error.what,
+            not_done=_NOT_VERIFIED,
+            next_step="name the publisher's release.pub, as you pinned it",
+        ) from None
+
+
+def _document(file: Path, what: str) -> bytes:
+    data = read_file(file, what)
+    claimed, signed = claimed_format(data)
+    if claimed.startswith("tallyveil-survey/"):
+        raise IntegrityError(
+            f"{file} is {'a survey' if signed else 'the draft of a survey'}, not a release",
+            not_done=_NOT_VERIFIED,
+            next_step="name a release's file, as stats get --output keeps it; tallyveil survey verify checks surveys",
+        )
+    return data

@@ -16,7 +16,7 @@ import typer.core
 import typer.main
 
 from tallyveil import __version__
-from tallyveil.cli import failures
+from tallyveil.cli import encoding, failures
 
 PROGRAM = "tallyveil"
 GROUP = "tallyveil.commands"
@@ -37,6 +37,7 @@ def run(arguments: Sequence[str]) -> int:
         SystemExit: A shell asked for completions, and has them.
     """
     as_json = "--json" in arguments[: arguments.index("--") if "--" in arguments else None]
+    encoding.prepare_output(as_json=as_json)
     try:
         group = _group(arguments)
         if "_TALLYVEIL_COMPLETE" in os.environ:
@@ -45,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
             group.invoke(context)
         code = 0
     except BaseException as error:
-        code = failures.report(error, as_json=as_json)
+        code = failures.report(error, as_json=as_json, command=_words(arguments))
     return failures.flush_output(code)
 
 
@@ -76,6 +77,11 @@ def _group(arguments: Sequence[str]) -> typer.core.TyperGroup:
             except ImportError as error:
                 _add(group, name, _absent(error))
     return group
+
+
+def _words(arguments: Sequence[str]) -> str:
+    """The command that is asked for, without its options: ``agent run``."""
+    return " ".join([word for word in arguments if not word.startswith("-")][:2])
 
 
 def _add(group: typer.core.TyperGroup, name: str, app: typer.Typer) -> None:

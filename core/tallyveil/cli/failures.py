@@ -18,6 +18,7 @@ from tallyveil.cli.console import json_text, plain
 from tallyveil.errors import ConfigurationError, InternalError, TallyveilError
 
 INTERRUPTED = 130
+NOT_CONFIRMED = 1
 READER_LEFT = 141
 
 # What a role's extra brings, by the name it is imported as.
@@ -32,12 +33,13 @@ _EXTRA_OF = {
 }
 
 
-def report(error: BaseException, *, as_json: bool) -> int:
+def report(error: BaseException, *, as_json: bool, command: str = "") -> int:
     """Tell what ended a command.
 
     Args:
         error: What it raised.
         as_json: Whether to print one JSON object on standard output in place of lines on standard error.
+        command: The words that named it: ``agent run``.
 
     Returns:
         The exit code.
@@ -55,9 +57,11 @@ def report(error: BaseException, *, as_json: bool) -> int:
             raise error
         case BrokenPipeError() if _reader_left():
             return READER_LEFT
+        case typer.Abort() if not isinstance(error.__context__, KeyboardInterrupt):
+            step = "answer y to the question; where nobody can answer, see the command's --help"
+            return _tell(as_json, "not-confirmed", "not confirmed", "nothing was done", step, NOT_CONFIRMED)
         case KeyboardInterrupt() | typer.Abort():
-            what = "interrupted; what had been stored durably before is kept"
-            return _tell(as_json, "interrupted", what, "", "", INTERRUPTED)
+            return _tell(as_json, "interrupted", "interrupted", *_after_interrupt(command), INTERRUPTED)
         case typer.TyperException():
             return _tell_usage(error, as_json)
         case TallyveilError():
@@ -120,6 +124,21 @@ def _tell_quietly(kind: type[BaseException], where: TracebackType | None) -> Non
     place = traceback.extract_tb(where)[-1:] if where else []
     at = "".join(f" at {frame.filename}:{frame.lineno}" for frame in place)
     print(f"error: unexpected {kind.__name__} beside the command{at}", file=sys.stderr)
+
+
+def _after_interrupt(command: str) -> tuple[str, str]:
+    """What did not happen then, and what to do next: true for that command."""
+    role = command.partition(" ")[0]
+    if command == "agent run":
+        return (
+            "what its store had not committed was neither charged nor sent",
+            "run it again: what is stored is sent as it is, and not charged a second time",
+        )
+    if role in ("agent", "aggregator"):
+        return "what its store had not committed did not happen", f"see tallyveil {command} --help, and run it again"
+    if role == "demo":
+        return "the demo did not finish; the files it had made are removed", ""
+    return "the command did not finish", ""
 
 
 def _extra_for(error: ImportError) -> str:

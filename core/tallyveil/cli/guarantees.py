@@ -9,13 +9,11 @@ from collections.abc import Iterable
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from tallyveil.cli.console import plain
+from tallyveil.cli.console import plain, prose_width
 from tallyveil.epsilon import NANO, epsilon_text
 
 if TYPE_CHECKING:
     from tallyveil.guarantee import Guarantee
-
-_WIDTH = 100
 
 
 def guarantee_json(guarantee: Guarantee) -> dict[str, object]:
@@ -45,4 +43,4 @@ def guarantee_text(guarantees: Iterable[Guarantee]) -> str:
 
 
 def _paragraph(text: str, indent: str) -> str:
-    return fill(plain(text), _WIDTH, initial_indent=indent, subsequent_indent=" " * len(indent))
+    return fill(plain(text), prose_width(), initial_indent=indent, subsequent_indent=" " * len(indent))

@@ -15,6 +15,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TextIO
 
+from tallyveil.cli.encoding import shows_all
 from tallyveil.cli.failures import frames
 
 Field = str | int | float | bool | None
@@ -61,7 +62,7 @@ def configure(level: str = "INFO", stream: TextIO | None = None) -> None:
         ValueError: There is no such level.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(_JsonLines())
+    handler.setFormatter(_JsonLines(ascii_only=not shows_all(handler.stream)))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
@@ -69,6 +70,10 @@ def configure(level: str = "INFO", stream: TextIO | None = None) -> None:
 
 
 class _JsonLines(logging.Formatter):
+    def __init__(self, *, ascii_only: bool) -> None:
+        super().__init__()
+        self._ascii_only = ascii_only
+
     def format(self, record: logging.LogRecord) -> str:
         ours = record.name.startswith(f"{_OURS}.")
         fields: dict[str, object] = dict(getattr(record, "fields", {})) if ours else {}
@@ -83,4 +88,4 @@ class _JsonLines(logging.Formatter):
             "source": record.name.removeprefix(f"{_OURS}."),
             "fields": fields,
         }
-        return json.dumps(line, ensure_ascii=False, default=lambda value: type(value).__name__)
+        return json.dumps(line, ensure_ascii=self._ascii_only, default=lambda value: type(value).__name__)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated
 
 import typer
@@ -83,14 +84,17 @@ def new(
     from tallyveil.cli import survey_options as options
     from tallyveil.cli.survey_files import Found, write_draft
     from tallyveil.cli.survey_view import print_survey, survey_json
-    from tallyveil.domain import parse_domain
     from tallyveil.epsilon import to_nano
     from tallyveil.mechanisms.choice import auto
     from tallyveil.survey import Minimums, Survey
 
+    options.require_readable(
+        {"--name": name, "--title": title, "--purpose": purpose, "--attribute": attribute, "--domain": domain}
+        | {f"--dimension {number}": text for number, text in enumerate(dimension or (), start=1)}
+    )
     epsilons = options.parse_epsilons(epsilon)
     rounds = options.parse_rounds(opens, closes)
-    values = parse_domain(domain)
+    values = options.parse_values(domain)
     if mechanism is None:
         if as_json or not sys.stdin.isatty():
             raise typer.BadParameter(
@@ -98,34 +102,37 @@ def new(
                 param_hint="--mechanism",
             )
         mechanism, bins = planning.ask_mechanism(values, epsilons[0], bins)
-    survey = Survey(
-        name=name,
-        version=version,
-        title=title,
-        purpose=purpose,
-        attribute=attribute,
-        domain=values,
-        bins=bins,
-        mechanism=auto(values.size, epsilons[0]) if mechanism == "auto" else mechanism,
-        epsilons=epsilons,
-        epsilon_floor=epsilons[0] if epsilon_floor is None else to_nano(epsilon_floor),
-        dimensions=tuple(options.parse_dimension(text) for text in dimension or ()),
-        rounds=rounds,
-        minimums=Minimums(departments=min_departments, bin_values=min_bin_values),
-        quota=quota,
-        expires=options.expiry(expires, rounds),
-        neighbours=neighbours,
-    )
+    with options.making():
+        survey = Survey(
+            name=name,
+            version=version,
+            title=title,
+            purpose=purpose,
+            attribute=attribute,
+            domain=values,
+            bins=bins,
+            mechanism=auto(values.size, epsilons[0]) if mechanism == "auto" else mechanism,
+            epsilons=epsilons,
+            epsilon_floor=epsilons[0] if epsilon_floor is None else to_nano(epsilon_floor),
+            dimensions=tuple(options.parse_dimension(text) for text in dimension or ()),
+            rounds=rounds,
+            minimums=Minimums(departments=min_departments, bin_values=min_bin_values),
+            quota=quota,
+            expires=options.expiry(expires, rounds),
+            neighbours=neighbours,
+        )
     path = output or Path(f"{name}-v{version}.json")
     files.write_file(path, write_draft(survey), force=force)
     if as_json:
         console.print_json({"file": str(path), **survey_json(survey)})
         return
     print_survey(survey, Found(survey, None).standing)
-    print(f"\nWritten to {console.plain(path)}. Next: tallyveil survey sign {console.plain(path)} --key authority.key")
+    print(
+        f"\nWritten to {console.plain(path)}. Next: tallyveil survey sign {console.plain(path)} --key pki/authority.key"
+    )
 
 
-@app.command(epilog="Example: tallyveil survey sign high-income-age-v1.json --key authority.key --output age.survey")
+@app.command(epilog="Example: tallyveil survey sign high-income-age-v1.json --key pki/authority.key")
 def sign(
     file: File,
     key: Annotated[Path, typer.Option(help="The survey authority's private key.", show_default=False)],
@@ -137,19 +144,20 @@ def sign(
 ) -> None:
     """Sign a draft with the survey authority's key; do it on a machine without a network."""
     from tallyveil.cli.survey_files import read_draft
+    from tallyveil.cli.survey_signing import read_signer
     from tallyveil.cli.survey_view import print_survey, survey_json
-    from tallyveil.signing import SigningKey
     from tallyveil.survey import sign_survey
 
-    survey = read_draft(file)
-    authority = SigningKey.from_pem(files.read_file(key, "the private key"))
+    survey, signer = read_draft(file), read_signer(key)
     path = output or Path(f"{survey.name}-v{survey.version}.survey")
-    files.write_file(path, sign_survey(survey, authority), force=force)
-    signer = authority.public.fingerprint
+    files.write_file(path, sign_survey(survey, signer.key), force=force)
     if as_json:
-        console.print_json({"file": str(path), "signer": signer, **survey_json(survey)})
+        beside = None if signer.compared is None else str(signer.compared)
+        console.print_json(
+            {"file": str(path), "signer": signer.fingerprint, "compared_with": beside, **survey_json(survey)}
+        )
         return
-    print_survey(survey, f"signed now by {signer}")
+    print_survey(survey, signer.standing)
     print(
         f"\nWritten to {console.plain(path)}. Publish its hash and the key's fingerprint where departments find them."
     )
@@ -171,7 +179,7 @@ def show(file: File, as_json: AsJson = False) -> None:
     print_survey(found.survey, found.standing)
 
 
-@app.command(epilog="Example: tallyveil survey verify high-income-age-v1.survey --key authority.pub")
+@app.command(epilog="Example: tallyveil survey verify high-income-age-v1.survey --key pki/authority.pub")
 def verify(
     file: File,
     key: Annotated[Path, typer.Option(help="The survey authority's public key, as you pinned it.", show_default=False)],
@@ -190,7 +198,7 @@ def verify(
     print_survey(survey, f"VERIFIED: signed by {authority.fingerprint}, the key in {key}, and unaltered since")
 
 
-@app.command(epilog="Example: tallyveil survey diff high-income-age-v1.survey high-income-age-v2.json")
+@app.command(epilog="Example: tallyveil survey diff high-income-age-v1.survey high-income-age-v2.survey")
 def diff(
     before: Annotated[Path, typer.Argument(metavar="A", help="A survey file.", show_default=False)],
     after: Annotated[Path, typer.Argument(metavar="B", help="Another.", show_default=False)],
@@ -198,20 +206,22 @@ def diff(
 ) -> None:
     """Show what differs between two surveys, unverified, and what both together would disclose."""
     from tallyveil.cli.survey_files import read_any
-    from tallyveil.cli.survey_view import differences, refinement
+    from tallyveil.cli.survey_view import differences, refinement, together_text
 
     first, second = read_any(before).survey, read_any(after).survey
     found, together = differences(first, second), refinement(first, second)
+    both = together_text(first, second)
     if as_json:
         listed = [{"field": field, "a": a, "b": b} for field, a, b in found]
         disclosed = None if together is None else together.to_json()
         console.print_json({"same": not found, "hashes": [first.hash, second.hash], "differences": listed,
-                            "together": disclosed})  # fmt: skip
+                            "together": disclosed, "both": both})  # fmt: skip
         return
     if not found:
         print(f"The same survey: hash {first.hash}")
         return
     rows = [(field, "absent" if a is None else a, "absent" if b is None else b) for field, a, b in found]
     console.print_table(("field", "A", "B"), [*rows, ("hash", first.hash, second.hash)])
-    if together is not None:
-        print(console.plain(together.text))
+    print("Both together, over the same people")
+    for sentence in both:
+        print(fill(console.plain(sentence), console.prose_width(), initial_indent="  - ", subsequent_indent="    "))

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tallyveil.canonical import Json
 from tallyveil.cli.files import read_file
-from tallyveil.errors import ConfigurationError, IntegrityError
+from tallyveil.errors import ConfigurationError
 from tallyveil.signing import VerifyingKey, signer_of
-from tallyveil.survey import Survey, open_survey, read_unverified_survey, survey_from_json
+from tallyveil.survey import Survey, open_survey, read_unverified_survey, require_survey, survey_from_json
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,11 @@ def read_draft(path: Path) -> Survey:
 
     Raises:
         ConfigurationError: It cannot be read, is signed already, or is no survey.
+        IntegrityError: It is a release.
     """
-    document = _json(path, read_file(path, "the survey"))
+    data = read_file(path, "the survey")
+    require_survey(data)
+    document = _json(path, data)
     if _is_signed(document):
         raise ConfigurationError(
             f"{path} is signed already", not_done="nothing was signed", next_step="sign the draft it was made from"
@@ -60,9 +63,10 @@ def read_any(path: Path) -> Found:
 
     Raises:
         ConfigurationError: It cannot be read, or is no survey.
-        IntegrityError: It is signed, but no longer in the form that was signed.
+        IntegrityError: It is signed, but no longer in the form that was signed; or it is a release.
     """
     data = read_file(path, "the survey")
+    require_survey(data)
     document = _json(path, data)
     if _is_signed(document):
         return Found(read_unverified_survey(data), signer_of(data))
@@ -76,14 +80,7 @@ def read_verified(path: Path, authority: VerifyingKey) -> Survey:
         IntegrityError: It is not signed by `authority`, or was altered.
         ConfigurationError: It cannot be read, or is signed yet no survey this version can honour.
     """
-    data = read_file(path, "the survey")
-    try:
-        document = _json(path, data)
-    except ConfigurationError:
-        document = None  # the signed form's own check says what is wrong
-    if document is not None and not _is_signed(document):
-        raise IntegrityError(f"{path} is not signed", next_step="sign it with tallyveil survey sign, or ask for it")
-    return open_survey(data, authority)
+    return open_survey(read_file(path, "the survey"), authority)
 
 
 def _is_signed(document: object) -> bool:

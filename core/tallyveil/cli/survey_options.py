@@ -6,19 +6,22 @@ Not here: the survey's own rules (`tallyveil.survey`), which refuse what makes n
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from math import inf
 
-from tallyveil.domain import Categories
+from tallyveil.domain import Categories, Domain, parse_domain
 from tallyveil.epsilon import NanoEpsilon, to_nano
 from tallyveil.errors import ConfigurationError
 from tallyveil.moments import parse_moment
-from tallyveil.survey import Dimension, Round
+from tallyveil.survey import SIGN_ANEW, Dimension, Round
 
 GRACE = timedelta(days=90)
 """How long after its last round a survey expires, where nothing else is said."""
 
+_DASHED = re.compile(r"([+-]?\d+)\s*(?:-|\N{EN DASH}|:|\.|\.\.\.|to)\s*([+-]?\d+)")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NOT_MADE = "the survey was not made"
 _NOT_PLANNED = "nothing was planned or made"
@@ -30,12 +33,60 @@ def parse_epsilons(texts: Sequence[str]) -> tuple[NanoEpsilon, ...]:
     Raises:
         ConfigurationError: One is not a number in [0.01, 16], or is given twice.
     """
-    values = sorted(to_nano(text) for text in texts)
+    with making():
+        values = sorted(to_nano(text) for text in texts)
     if len(set(values)) < len(values):
         raise ConfigurationError(
             "a permitted epsilon is given twice", not_done=_NOT_MADE, next_step="give each --epsilon once"
         )
     return tuple(values)
+
+
+def require_readable(options: Mapping[str, str]) -> None:
+    """Refuse words that this terminal's encoding could not read.
+
+    Args:
+        options: What was typed, by the option it followed.
+
+    Raises:
+        ConfigurationError: One holds bytes of another encoding.
+    """
+    for option, text in options.items():
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise ConfigurationError(
+                f"{option} holds bytes that are none of the terminal's encoding, {sys.getfilesystemencoding()}",
+                not_done=_NOT_MADE,
+                next_step="use a UTF-8 terminal: set LC_ALL=C.UTF-8, or PYTHONUTF8=1, and run it again",
+            )
+
+
+@contextmanager
+def making() -> Generator[None]:
+    """Say of a rule that a new survey breaks what its maker can do: there is nothing signed yet."""
+    try:
+        yield
+    except ConfigurationError as error:
+        general = error.next_step in ("", SIGN_ANEW)
+        step = "correct the option and run it again" if general else error.next_step
+        raise ConfigurationError(error.what, not_done=_NOT_MADE, next_step=step) from None
+
+
+def parse_values(text: str) -> Domain:
+    """The domain, as `tallyveil.domain.parse_domain` reads it.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    try:
+        return parse_domain(text)
+    except ConfigurationError as error:
+        meant = _DASHED.fullmatch(text.strip())
+        step = f"write {meant[1]}..{meant[2]} for a range" if meant else error.next_step
+        raise ConfigurationError(
+            f"--domain: {error.what}",
+            not_done=_NOT_MADE,
+            next_step=step or "write for example 15..99, 0..100:5, a,b,c or [0,1000,5000]",
+        ) from None
 
 
 def parse_bins(text: str | None) -> tuple[int, ...]:
@@ -101,7 +152,14 @@ def parse_dimension(text: str) -> Dimension:
             not_done=_NOT_MADE,
             next_step="write for example --dimension sex=Female,Male",
         )
-    return Dimension(name.strip(), Categories(tuple(value.strip() for value in values.split(","))))
+    try:
+        return Dimension(name.strip(), Categories(tuple(value.strip() for value in values.split(","))))
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"--dimension: {error.what}",
+            not_done=_NOT_MADE,
+            next_step="write for example --dimension sex=Female,Male",
+        ) from None
 
 
 def parse_time(text: str) -> datetime:
@@ -110,7 +168,8 @@ def parse_time(text: str) -> datetime:
     Raises:
         ConfigurationError: Neither.
     """
-    return parse_moment(f"{text}T00:00:00Z" if _DAY.fullmatch(text) else text)
+    with making():
+        return parse_moment(f"{text}T00:00:00Z" if _DAY.fullmatch(text) else text)
 
 
 def parse_rounds(opens: Sequence[str], closes: Sequence[str]) -> tuple[Round, ...]:

@@ -15,7 +15,7 @@ from tallyveil.canonical import Json
 from tallyveil.cli.console import print_table
 from tallyveil.cli.guarantees import guarantee_json, guarantee_text
 from tallyveil.domain import Domain, Integers
-from tallyveil.epsilon import NANO, epsilon_text
+from tallyveil.epsilon import NANO, NanoEpsilon, epsilon_text
 from tallyveil.guarantee import Guarantee
 from tallyveil.mechanisms import for_survey
 from tallyveil.moments import moment_text
@@ -105,7 +105,7 @@ class Refinement:
     @property
     def text(self) -> str:
         return (
-            f"Over the same people the two collections together disclose {self.cells} sets of values by subtraction; "
+            f"The two collections together disclose {self.cells} sets of values by subtraction; "
             f"the smallest holds {self.smallest}, and {self.singled_out} of {self.values} values are alone in theirs."
         )
 
@@ -115,6 +115,40 @@ def differences(before: Survey, after: Survey) -> list[tuple[str, object, object
     old, new = _flat("", before.to_json()), _flat("", after.to_json())
     keys = [*old, *(key for key in new if key not in old)]
     return [(key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)]
+
+
+def together_text(before: Survey, after: Survey) -> list[str]:
+    """What taking part in both costs and discloses, where they are about the same people; nothing for one survey."""
+    if before.hash == after.hash:
+        return []
+    first, second = (item.epsilons[-1] * item.charge_factor for item in (before, after))
+    lines = [
+        f"epsilon adds up: one round of each costs every person {epsilon_text(NanoEpsilon(first))} + "
+        f"{epsilon_text(NanoEpsilon(second))} = {epsilon_text(NanoEpsilon(first + second))}, at the highest values "
+        f"permitted; all {len(before.rounds)} + {len(after.rounds)} rounds cost "
+        f"{epsilon_text(NanoEpsilon(first * len(before.rounds) + second * len(after.rounds)))}."
+    ]
+    refined = refinement(before, after)
+    if refined is not None:
+        lines.append(refined.text)
+    if before.attribute != after.attribute:
+        lines.append("The attributes differ: what one discloses of a person stands beside what the other does.")
+    elif before.domain != after.domain:
+        lines.append(
+            "The domains differ: subtracting one collection's counts in clear from the other's can show exactly how "
+            "many have the values that one alone holds, few as they may be."
+        )
+    if before.dimensions != after.dimensions:
+        lines.append(
+            "The cells sent in clear differ: crossed by subtraction they can show groups smaller than the cells of "
+            "either."
+        )
+    if len(lines) == 1:
+        lines.append(
+            "Both send the same counts in clear: by subtraction they show how many joined or left between the two, "
+            "and in which cell or bin."
+        )
+    return lines
 
 
 def refinement(before: Survey, after: Survey) -> Refinement | None:
