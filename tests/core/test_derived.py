@@ -5,6 +5,7 @@ Not here: estimates of single values (`test_estimates`, `test_intervals`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import combinations, product
@@ -13,14 +14,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from deterministic import Named
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
-from significance import bonferroni
 
-from tallyveil.derived import linear, mean, points_of, quantile, range_total
+from deterministic import Named
+from significance import bonferroni
+from tallyveil.derived import LinearStatistics, linear, mean, points_of, quantile, range_total
 from tallyveil.derived.bounds import bounded_reach, laplace_reach
 from tallyveil.derived.channel import channel_of
 from tallyveil.discrete_laplace import probability
@@ -102,9 +103,13 @@ def test_linear_statistics_and_their_variances_are_unbiased_and_covariance_is_ne
         stated += chance * float(found.variance)
         apart += chance * float(np.array(weights, dtype=float) ** 2 @ estimate.variance)
     assert first == pytest.approx(float(sum(weights[value] for value in truth)), abs=1e-9)
-    assert stated == pytest.approx(second - first**2, rel=1e-9, abs=1e-9)
-    if name != "oue":  # whose bits are independent
-        assert apart != pytest.approx(second - first**2, rel=1e-3)  # the planted fault: a sum of variances
+    variance = second - first**2
+    if name == "hr":  # two reports: the estimate of the variance is sometimes not above 0, and replaced
+        assert variance - 1e-9 <= stated <= 1.5 * variance
+    else:
+        assert stated == pytest.approx(variance, rel=1e-9, abs=1e-9)
+    if name != "oue" and weights[1] == -1:  # bits of oue are independent
+        assert apart != pytest.approx(variance, rel=1e-3)  # the planted fault: a sum of variances
 
 
 @pytest.mark.parametrize(("name", "bins"), EVERY)
@@ -146,20 +151,25 @@ def test_a_statistic_of_several_epsilons_adds_their_variances() -> None:
 @pytest.mark.parametrize(("name", "bins"), EVERY)
 def test_the_whole_domain_has_no_error(name: str, bins: int) -> None:
     found = range_total(drawn(name, bins), 0, 19)
-    assert (found.exact, found.variance, found.low, found.high) == (500, 0, 500.0, 500.0)
+    assert found.exact == 500
+    assert found.standard_error == 0
+    assert (found.low, found.high) == (500.0, 500.0)
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 4), (5, 9), (5, 14), (15, 19), (0, 14)])
 def test_whole_disclosed_bins_have_no_error(first: int, last: int) -> None:
     found, values = range_total(drawn("brr", 4), first, last), zipf(500)
     held = int(((values >= first) & (values <= last)).sum())
-    assert (found.exact, found.standard_error, found.low, found.high) == (held, 0.0, held, held)
+    assert found.exact == held
+    assert found.standard_error == 0
+    assert found.low == found.high == held
 
 
 @pytest.mark.parametrize(("name", "bins"), SUMMING)
 def test_estimates_that_sum_to_n_show_no_error_in_their_sum(name: str, bins: int) -> None:
     found = linear(drawn(name, bins), [1] * 20)
-    assert (found.exact, found.standard_error) == (500, 0.0)
+    assert found.exact == 500
+    assert found.standard_error == 0
 
 
 @pytest.mark.parametrize(("name", "bins"), EVERY)
@@ -168,7 +178,7 @@ def test_a_range_and_its_complement_sum_to_n(name: str, bins: int, last: int) ->
     estimate = drawn(name, bins)
     one, other = range_total(estimate, 0, last), range_total(estimate, last + 1, 19)
     assert one.exact + other.exact == 500
-    assert one.variance == pytest.approx(float(other.variance), rel=1e-9) if last != 9 else True
+    assert one.standard_error == other.standard_error
     if (name, bins) in SUMMING:
         assert one.exact == sum(estimate.exact[: last + 1])
 
@@ -191,12 +201,12 @@ def test_a_range_of_sets_of_values_is_counted_as_one_value_is() -> None:
     for records in (2, 10, 17):
         for held in range(records + 1):
             p, q = channel[0, :2].sum(), channel[2, :2].sum()
-            law = np.convolve(stats.binom.pmf(np.arange(held + 1), held, p), _binomial(records - held, q))
-            covered = 0.0
+            law: Floats = np.convolve(_binomial(held, float(p)), _binomial(records - held, float(q)))
+            hit = 0.0
             for support, chance in enumerate(law.tolist()):
                 found = range_total(mechanism.estimate(Tally.of([support, 0, records - support, 0])), 0, 1)
-                covered += chance * (found.low <= held <= found.high)
-            assert covered >= LEVEL - 1e-9
+                hit += chance * (found.low <= held <= found.high)
+            assert hit >= LEVEL - 1e-9
 
 
 def _binomial(trials: int, chance: float) -> Floats:
@@ -235,10 +245,10 @@ TRUTHS: tuple[tuple[str, Truth], ...] = (
 )
 
 
-def covered(mechanism: Mechanism, values: Ints, repeats: int) -> dict[str, int]:
+def covered(mechanism: Mechanism, values: Ints, repeats: int) -> Counter[str]:
     """How often the bounds of each statistic hold."""
     ranked, records = np.sort(values), values.size
-    hits = dict.fromkeys(("range", "wide range", "mean", "median", "last tenth"), 0)
+    hits = Counter[str]()
     for _ in range(repeats):
         estimate = mechanism.estimate(mechanism.perturb_and_tally(values))
         numbers = {
@@ -266,14 +276,14 @@ def check_coverage(name: str, bins: int, records: int, repeats: int) -> None:
 @pytest.mark.parametrize("records", [2, 10, 17, 200, 2000])
 @pytest.mark.parametrize(("name", "bins"), [("grr", 1), ("brr", 4), ("ss", 1), ("oue", 1)])
 def test_bounds_hold_often_enough_in_cells_of_any_size(name: str, bins: int, records: int) -> None:
-    check_coverage(name, bins, records, 40)
+    check_coverage(name, bins, records, 20)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("records", [2, 10, 17, 200, 2000])
 @pytest.mark.parametrize(("name", "bins"), [item for item in EVERY if item[0] not in ("cms", "hcms")])
 def test_bounds_hold_often_enough_in_cells_of_any_size_by_many_draws(name: str, bins: int, records: int) -> None:
-    check_coverage(name, bins, records, 1500)
+    check_coverage(name, bins, records, 400)
 
 
 def test_ignoring_covariance_would_be_seen_in_coverage() -> None:
@@ -314,8 +324,8 @@ def test_the_error_of_a_mean_without_the_known_total_would_be_far_larger() -> No
 
 
 def test_points_are_the_values_or_the_middles_of_intervals() -> None:
-    assert points_of(parse_domain("15..99"))[:2] == (15, 16)
-    assert points_of(parse_domain("0..100:5"))[1] == 5
+    assert points_of(parse_domain("15..99"))[:2] == (Fraction(15), Fraction(16))
+    assert points_of(parse_domain("0..100:5"))[1] == Fraction(5)
     assert points_of(parse_domain("[0, 0.1, 10]")) == (Fraction(1, 20), Fraction(101, 20))
     with pytest.raises(ConfigurationError):
         points_of(parse_domain("a,b"))
@@ -339,22 +349,22 @@ def without_count(records: int, label: str) -> tuple[Mechanism, Ints]:
 @pytest.mark.parametrize("records", [2, 17, 200, 2000])
 def test_where_n_is_not_told_bounds_of_ratios_hold(records: int) -> None:
     mechanism, values = without_count(records, str(records))
-    repeats = 100
+    repeats = 40
     for name, count in covered(mechanism, values, repeats).items():
         assert stats.binom.cdf(count, repeats, LEAST) >= bonferroni(20), name
 
 
 def test_the_error_of_a_ratio_is_that_of_both_its_parts() -> None:
     mechanism, values = without_count(3000, "delta")
-    found = [mean(mechanism.estimate(mechanism.perturb_and_tally(values)), range(100, 120)) for _ in range(200)]
+    found = [mean(mechanism.estimate(mechanism.perturb_and_tally(values)), range(100, 120)) for _ in range(100)]
     numbers = np.array([item.value for item in found if item is not None])
-    stated = float(np.mean([float(item.variance) for item in found if item is not None]))
-    ratio = float(numbers.var(ddof=1)) / stated * 199
+    stated = sum(float(item.variance) for item in found if item is not None) / 100
+    ratio = float(numbers.var(ddof=1)) / stated * 99
     tail = bonferroni(2)
-    assert numbers.size == 200
-    assert stats.chi2.ppf(tail, 199) < ratio < stats.chi2.isf(tail, 199)
+    assert numbers.size == 100
+    assert stats.chi2.ppf(tail, 99) < ratio < stats.chi2.isf(tail, 99)
     numerator_alone = 20 * 8 * 110**2 / 3000**2  # the planted fault: as if n were exact
-    assert not stats.chi2.ppf(tail, 199) < float(numbers.var(ddof=1)) / numerator_alone * 199
+    assert not stats.chi2.ppf(tail, 99) < float(numbers.var(ddof=1)) / numerator_alone * 99
 
 
 # Quantiles
@@ -382,18 +392,19 @@ def test_a_quantile_is_the_first_place_the_running_maximum_reaches() -> None:
 
 def test_the_upper_bound_at_the_first_crossing_would_not_hold_often_enough() -> None:
     """The planted fault: lower bounds of many places, and one of them too high by chance suffices."""
-    mechanism, repeats, size = made("oue", 1, 120, 0.5, label="crossing"), 120, 120
-    values = np.full(3000, size // 2 - 1)
+    mechanism, repeats, size, wanted, level = made("oue", 1, 40, 0.5, label="crossing"), 150, 40, 1200, 0.5
+    place = size // 2 - 1
+    values = np.repeat([0, place], [wanted - 1, 4000])  # up to the quantile's place one record is missing
     hits, faulty = 0, 0
     for _ in range(repeats):
         estimate = mechanism.estimate(mechanism.perturb_and_tally(values))
-        found = quantile(estimate, 0.1)
+        found = quantile(estimate, Fraction(wanted, values.size), level)
         assert found is not None
-        hits += found.low <= size // 2 - 1 <= found.high
-        lows = (range_total(estimate, 0, place).low >= 300 for place in range(size))
-        faulty += next((place for place, one in enumerate(lows) if one), size) >= size // 2 - 1
-    assert stats.binom.cdf(hits, repeats, LEAST) >= bonferroni(2)
-    assert stats.binom.cdf(faulty, repeats, LEAST) < bonferroni(2)
+        hits += place <= found.high
+        statistics = LinearStatistics(estimate)
+        faulty += not any(range_total(statistics, 0, before, level).low >= wanted for before in range(place))
+    assert stats.binom.cdf(hits, repeats, 1 - (1 - level) / 2) >= bonferroni(2)
+    assert stats.binom.cdf(faulty, repeats, 1 - (1 - level) / 2) < bonferroni(2)
 
 
 # Large domains, channels, refusals
@@ -404,14 +415,14 @@ def test_domains_too_large_for_a_matrix_need_none(name: str, bins: int) -> None:
     mechanism = made(name, bins, 5000, 4.0)
     estimate = mechanism.estimate(mechanism.perturb_and_tally(zipf(2000, 5000)))
     found = linear(estimate, np.arange(5000))
-    assert 0 < found.standard_error
+    assert found.standard_error > 0
     assert found.low <= found.value <= found.high or found.low == 0
 
 
 def test_laws_that_need_the_matrix_say_so_where_it_is_too_large() -> None:
-    mechanism = made("cms", 1, 5000)
+    mechanism = made("cms", 1, 4100)
     with pytest.raises(ConfigurationError, match="4096"):
-        linear(mechanism.estimate(mechanism.perturb_and_tally(zipf(50, 5000))), np.arange(5000))
+        linear(mechanism.estimate(mechanism.perturb_and_tally(zipf(50, 4100))), np.arange(4100))
 
 
 @pytest.mark.parametrize(
@@ -419,9 +430,10 @@ def test_laws_that_need_the_matrix_say_so_where_it_is_too_large() -> None:
 )
 def test_channels_without_a_matrix_are_those_with_one(name: str, bins: int, size: int) -> None:
     mechanism = made(name, bins, size)
-    channel, matrix = channel_of(mechanism.law), mechanism.channel()
+    channel = channel_of(mechanism.law)
+    matrix: Floats = mechanism.channel()
     assert channel is not None
-    counts, worth = np.linspace(1, 5, size) ** 2, np.cos(np.arange(matrix.shape[1]))
+    counts, worth = np.linspace(1, 5, size) ** 2, np.linspace(-1, 2, matrix.shape[1]) ** 3
     np.testing.assert_allclose(channel.expected(counts), counts @ matrix, rtol=1e-12)
     np.testing.assert_allclose(channel.average(worth), matrix @ worth, rtol=1e-10, atol=1e-14)
 

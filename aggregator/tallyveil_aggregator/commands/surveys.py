@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Add signed surveys, and show them.", no_args_is_help=True)
 
 
-@app.command(epilog="Example: tallyveil aggregator surveys add hs-age.survey.json")
+@app.command(epilog="Example: tallyveil aggregator surveys add NAME-v1.survey")
 def add(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The signed survey.", show_default=False)],
     config: Config = DEFAULT_CONFIG,

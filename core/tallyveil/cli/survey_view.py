@@ -10,18 +10,21 @@ from typing import cast
 
 import numpy as np
 
+from tallyveil.amplification import Amplified, amplified
 from tallyveil.binning import Binning
 from tallyveil.canonical import Json
 from tallyveil.cli.console import print_table
 from tallyveil.cli.guarantees import guarantee_json, guarantee_text
 from tallyveil.domain import Domain, Integers
 from tallyveil.epsilon import NANO, NanoEpsilon, epsilon_text
-from tallyveil.guarantee import Guarantee
+from tallyveil.guarantee import KIND_AT_DEPARTMENT, Guarantee
 from tallyveil.mechanisms import for_survey
 from tallyveil.moments import moment_text
 from tallyveil.survey import Survey
 
 _SHOWN_VALUES = 6
+HISTOGRAMS = (100, 1_000, 10_000, 100_000)
+"""Records of a histogram for which a survey says what counting adds; how many there will be nobody knows yet."""
 
 
 def guarantees_of(survey: Survey) -> list[Guarantee]:
@@ -47,6 +50,15 @@ def survey_json(survey: Survey) -> dict[str, object]:
         "cells": survey.cell_count,
         "rounds": len(survey.rounds),
         "guarantees": [guarantee_json(guarantee) for guarantee in guarantees_of(survey)],
+        "amplification": [
+            {
+                "epsilon": epsilon / NANO,
+                "records": found.records,
+                "histogram_epsilon": found.epsilon_prime,
+                "delta": found.delta,
+            }
+            for epsilon, found in histograms_of(survey)
+        ],
     }
 
 
@@ -81,6 +93,26 @@ def print_survey(survey: Survey, standing: str) -> None:
     ]
     print_table(("survey", f"{survey.name} version {survey.version}"), rows)
     print(guarantee_text(guarantees_of(survey)))
+    if gains := histograms_of(survey):
+        print("What counting adds, where a department's smallest histogram has n records (replacement of one only):")
+        headers = ("epsilon", "n", "epsilon of the histogram", "delta")
+        print_table(headers, [_gain_row(item) for item in gains], right=headers)
+
+
+def histograms_of(survey: Survey) -> list[tuple[int, Amplified]]:
+    """The central guarantee of a histogram of 100 to 100,000 reports, for each permitted epsilon."""
+    return [
+        (guarantee.epsilon, amplified(guarantee.epsilon, records))
+        for guarantee in guarantees_of(survey)
+        if guarantee.kind != KIND_AT_DEPARTMENT
+        for records in HISTOGRAMS
+        if records <= survey.quota
+    ]
+
+
+def _gain_row(item: tuple[int, Amplified]) -> tuple[str, ...]:
+    epsilon, found = item
+    return epsilon_text(epsilon), f"{found.records:,}", epsilon_text(found.epsilon_nano), f"{found.delta:.1g}"
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,14 @@ them holds, too.
 from __future__ import annotations
 
 from fractions import Fraction
-from math import exp, expm1, inf, log, sqrt
+from math import exp, expm1, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallyveil.discrete_laplace import half_width
+
+_GRID = np.linspace(0.02, 0.98, 49)
 
 
 def bounded_reach(variance: float, step: float, spread: float, level: float) -> float:
@@ -44,15 +46,13 @@ def laplace_reach(scale: Fraction, copies: int, weights: NDArray[np.float64], le
     largest = float(sizes.max())
     if float(sizes.min()) == largest:
         return largest * half_width(scale, copies * sizes.size, level)
-    wanted, a, best = log(2 / (1 - level)), exp(-1 / float(scale)), inf
-    for part in np.linspace(0.02, 0.98, 49).tolist():
-        slope = part / (float(scale) * largest)
-        # ln E e^{λX} = −ln(1 − a(e^λ − 1)/(1 − a)) − ln(1 + a(1 − e^−λ)/(1 − a)), which loses no digits near λ = 0.
-        up, down = np.expm1(slope * sizes), -np.expm1(-slope * sizes)
-        odds = a / -expm1(-1 / float(scale))
-        logs = -np.log1p(-odds * up) - np.log1p(odds * down)
-        best = min(best, (copies * float(logs.sum()) + wanted) / slope)
-    return best
+    slopes = _GRID / (float(scale) * largest)
+    step = 1 / float(scale)
+    odds = exp(-step) / -expm1(-step)
+    # ln E e^{λX} = −ln(1 − odds·(e^λ − 1)) − ln(1 + odds·(1 − e^−λ)), odds = a/(1 − a): no digits are lost near λ = 0.
+    up, down = (np.expm1(sign * np.outer(slopes, sizes)) for sign in (1, -1))
+    logs = -(np.log1p(-odds * up) + np.log1p(-odds * down)).sum(axis=1)
+    return float(((copies * logs + log(2 / (1 - level))) / slopes).min())
 
 
 def laplace_excess(scale: Fraction, copies: int, weights: NDArray[np.float64]) -> float:

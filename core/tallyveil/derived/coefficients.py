@@ -1,4 +1,4 @@
-"""Coefficients of a linear statistic, as whole numbers over one denominator, so that sums are exact and quick.
+"""Coefficients of a linear statistic, as whole numbers over one denominator, so that sums are exact.
 
 Not here: what they are applied to.
 """
@@ -21,17 +21,23 @@ from tallyveil.errors import ConfigurationError
 Number = int | float | Fraction | Decimal | SupportsIndex
 """A float stands for the binary fraction it is."""
 
+Exact = NDArray[Any]
+"""Whole numbers: of 64 bits where no sum of their squares overflows, else Python's."""
+
+_LARGEST = 2**22  # its square times MAX_VALUES is 2^60
+_WIDEST = 2**500
+
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
     """One weight for each value: numbers / denominator.
 
     Args:
-        numbers: Shape (K,), Python's integers, so that no sum overflows.
+        numbers: Shape (K,); see `exact_numbers`.
         denominator: At least 1.
     """
 
-    numbers: NDArray[np.object_]
+    numbers: Exact
     denominator: int = 1
 
     @classmethod
@@ -39,7 +45,7 @@ class Coefficients:
         """Weights of `size` values.
 
         Raises:
-            ConfigurationError: Another number of weights, or one that is no finite number.
+            ConfigurationError: Another number of weights, or one that is no finite number of a sensible size.
         """
         try:
             exact = [_fraction(weight) for weight in weights]
@@ -48,40 +54,53 @@ class Coefficients:
         if len(exact) != size:
             raise ConfigurationError(f"{size} values need {size} weights", not_done="nothing was computed")
         denominator = lcm(*(weight.denominator for weight in exact))
-        scaled = (weight.numerator * (denominator // weight.denominator) for weight in exact)
-        return cls(_objects(scaled, size), denominator)
+        numbers = [weight.numerator * (denominator // weight.denominator) for weight in exact]
+        if denominator > _WIDEST or max(map(abs, numbers)) > _WIDEST:
+            raise ConfigurationError("weights have at most 150 digits", not_done="nothing was computed")
+        return cls(exact_numbers(numbers), denominator)
 
     @classmethod
     def of_range(cls, first: int, last: int, size: int, inside: int, outside: int) -> Coefficients:
-        """One weight for the values first..last and another for the rest."""
-        return cls(_objects((inside if first <= place <= last else outside for place in range(size)), size))
+        """One small weight for the values first..last and another for the rest."""
+        numbers = np.full(size, outside, dtype=np.int64)
+        numbers[first : last + 1] = inside
+        return cls(numbers)
 
     @cached_property
     def floats(self) -> NDArray[np.float64]:
         """The weights as floats, shape (K,)."""
-        return np.array([number / self.denominator for number in self.numbers.tolist()])
+        result: NDArray[np.float64] = self.numbers.astype(np.float64) / float(self.denominator)
+        return result
 
     @cached_property
-    def small(self) -> NDArray[np.int64] | None:
-        """The numbers in 64 bits, if they fit."""
-        return self.numbers.astype(np.int64) if self._extent < 2**31 else None
+    def total(self) -> int:
+        """Sum of the numbers."""
+        return int(self.numbers.sum())
+
+    @cached_property
+    def squares(self) -> int:
+        """Sum of their squares."""
+        return int((self.numbers * self.numbers).sum())
+
+    @cached_property
+    def ends(self) -> tuple[int, int]:
+        """Smallest and largest number."""
+        return int(self.numbers.min()), int(self.numbers.max())
 
     def sums(self, counts: NDArray[np.int64]) -> tuple[int, int]:
-        """Σ w·C and Σ w²·C over counts C ≥ 0, exactly, with the numbers for w."""
-        numbers: NDArray[Any] = self.numbers
-        tallied: NDArray[Any] = counts.astype(np.object_)
-        if self.small is not None and float(counts.sum(dtype=np.float64)) * max(self._extent, 1) ** 2 < 2**62:
-            numbers, tallied = self.small, counts  # no sum overflows
-        weighted = numbers * tallied
-        return int(weighted.sum()), int((numbers * weighted).sum())
-
-    @cached_property
-    def _extent(self) -> int:
-        return max(abs(int(self.numbers.min())), abs(int(self.numbers.max())))
+        """Σ w·C and Σ w²·C over counts C, exactly, with the numbers for w."""
+        tallied: Exact = counts
+        largest = float(np.abs(counts).sum(dtype=np.float64)) * max(map(abs, self.ends)) ** 2
+        if largest >= 2**62:
+            tallied = counts.astype(np.object_)
+        weighted = self.numbers * tallied
+        return int(weighted.sum()), int((self.numbers * weighted).sum())
 
 
-def _objects(numbers: Any, size: int) -> NDArray[np.object_]:
-    return np.fromiter(numbers, dtype=np.object_, count=size)
+def exact_numbers(numbers: Sequence[int]) -> Exact:
+    """Whole numbers in as narrow a type as their sums of squares allow."""
+    narrow = max(map(abs, numbers)) <= _LARGEST
+    return np.array(numbers, dtype=np.int64 if narrow else np.object_)
 
 
 def _fraction(weight: Any) -> Fraction:

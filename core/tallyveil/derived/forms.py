@@ -6,7 +6,6 @@ Not here: sums over several laws (`linear`). Every form says what it knows: an e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import inf
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from tallyveil.derived.channel import NestedChannel, channel_of
 from tallyveil.derived.coefficients import Coefficients
+from tallyveil.derived.pair_law import PairLaw, least_variance
 from tallyveil.derived.parts import Bounded, Noisy, Part, Scaled, Several
 from tallyveil.mechanisms.blocks import Blocks
 from tallyveil.mechanisms.interval import NORMAL_FROM
@@ -61,7 +61,7 @@ class BlockForm:
         self._tally = tally
 
     def parts(self, weights: Coefficients) -> Parts:
-        law, numbers = self._law, weights.numbers if weights.small is None else weights.small
+        law, numbers = self._law, weights.numbers
         starts, counts = law.binning.starts, self._tally.counts
         lowest, highest = np.minimum.reduceat(numbers, starts), np.maximum.reduceat(numbers, starts)
         totals = np.add.reduceat(counts, starts)
@@ -127,7 +127,7 @@ class SupportForm:
 
     def parts(self, weights: Coefficients) -> Parts:
         law, tally, records = self._law, self._tally, self._tally.records
-        if law.size is not None and not np.ptp(weights.numbers):  # every report supports so many: they sum to n
+        if law.size is not None and weights.ends[0] == weights.ends[1]:  # every report supports so many: they sum to n
             return Fraction(int(weights.numbers[0]) * records, weights.denominator), []
         alone = np.flatnonzero(weights.numbers)
         if alone.size == 0 or records == 0:
@@ -141,6 +141,7 @@ class SupportForm:
         value, variance = pairs.estimated(weights, tally.counts, records)
         floats = weights.floats
         each = pairs.by_truth(floats)
+        variance = variance if variance > 0 else least_variance(records, each)
         step, squares = self._ends(floats, independent=near == 0 and far == 0)
         step, squares = step / pairs.scale, squares / pairs.scale**2
         q = float(law.q)
@@ -193,18 +194,19 @@ class NestedForm:
         ]
         if len(cells) == 1:
             return Fraction(0), cells
-        if not np.ptp(weights.numbers) and self._law.outputs == self._law.domain_size:  # they sum to n
+        if weights.ends[0] == weights.ends[1] and self._law.outputs == self._law.domain_size:  # they sum to n
             return Fraction(int(weights.numbers[0]) * records, weights.denominator), []
         worth = self._channel.spread(floats, *self._weightings)
         counts, corrected = self._tally.counts.astype(np.float64), self._law.corrected(self._tally)
-        variance = max(float(counts @ worth**2 - corrected @ floats**2), 0.0)
         each = self._channel.average(worth**2) - floats**2
+        estimated = Fraction(float(counts @ worth**2 - corrected @ floats**2))
+        variance = estimated if estimated > 0 else least_variance(records, each)
         step = float(np.ptp(worth))
         normal = all(cell.nearly_normal for cell in cells) or records * float(each.min()) >= NORMAL_FROM * step**2
         value = sum((cell.value for cell in cells), Fraction(0))
         limits = records * float(floats.min()), records * float(floats.max())
         return Fraction(0), [
-            Bounded(value, Fraction(variance), limits, normal, records * float(each.max()), step, records * step**2)
+            Bounded(value, variance, limits, normal, records * float(each.max()), step, records * step**2)
         ]
 
 
@@ -217,10 +219,10 @@ class LaplaceForm:
 
     def parts(self, weights: Coefficients) -> Parts:
         law, tally, floats = self._law, self._tally, weights.floats
-        squares = int((weights.numbers * weights.numbers).sum())
+        squares = weights.squares
         if squares == 0:
             return Fraction(0), []
-        value = Fraction(int((weights.numbers * tally.counts.astype(np.object_)).sum()), weights.denominator)
+        value = Fraction(weights.sums(tally.counts)[0], weights.denominator)
         variance = tally.histograms * law.noise_variance * squares / weights.denominator**2
         low, high = float(floats.min()), float(floats.max())
         if law.counted:
@@ -258,46 +260,3 @@ class MatrixForm:
         records = self._tally.records
         limits = records * float(floats.min()), records * float(floats.max())
         return Fraction(0), [Several(cells, variance, limits)]
-
-
-@dataclass(frozen=True)
-class PairLaw:
-    """p, q, and the covariances of two supports of one report: own value with another, and two others."""
-
-    p: Fraction
-    q: Fraction
-    near: Fraction
-    far: Fraction
-
-    @property
-    def scale(self) -> float:
-        """p − q."""
-        return float(self.p - self.q)
-
-    def estimated(self, weights: Coefficients, counts: NDArray[np.int64], records: int) -> tuple[Fraction, Fraction]:
-        """Σ w·ĉ, and w'·Cov·w at the estimates: linear in the truth, hence unbiased; both exact.
-
-        w'·Cov·w = [a·Σ w²c + 2(near − far)·W·Σ w·c + n·q(1−q)·Σ w² + n·far·(W² − Σ w²)]/(p − q)², with
-        a = p(1−p) − q(1−q) − 2(near − far) and W = Σ w.
-        """
-        p, q, n, pull = self.p, self.q, records, self.near - self.far
-        supported, squared = weights.sums(counts)
-        total, squares = int(weights.numbers.sum()), int((weights.numbers * weights.numbers).sum())
-        value = (supported - n * q * total) / (p - q)
-        of_squares = (squared - n * q * squares) / (p - q)
-        variance = (
-            (p * (1 - p) - q * (1 - q) - 2 * pull) * of_squares
-            + 2 * pull * total * value
-            + n * q * (1 - q) * squares
-            + n * self.far * (total**2 - squares)
-        ) / (p - q) ** 2
-        # Pairs that are independent over fresh hash functions may lie together in one tally.
-        return value / weights.denominator, max(variance, Fraction(0)) / weights.denominator**2
-
-    def by_truth(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The variance that one record of each value brings, shape (K,)."""
-        p, q, far, pull = (float(item) for item in (self.p, self.q, self.far, self.near - self.far))
-        total, squares = float(weights.sum()), float((weights**2).sum())
-        own = (p * (1 - p) - q * (1 - q) - 2 * pull) * weights**2 + 2 * pull * total * weights
-        result: NDArray[np.float64] = (own + q * (1 - q) * squares + far * (total**2 - squares)) / self.scale**2
-        return np.maximum(result, 0.0)

@@ -13,14 +13,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tallyveil.derived.coefficients import Coefficients, Number
+from tallyveil.derived.coefficients import Coefficients, Number, exact_numbers
 from tallyveil.derived.linear import LEVEL, LinearStatistics
 from tallyveil.derived.statistic import Statistic
 from tallyveil.domain import Domain, Integers, Intervals
 from tallyveil.errors import ConfigurationError
 from tallyveil.mechanisms.estimate import Estimate
 
-_HALVINGS = 40
+_HALVINGS = 24
 """Of the distance from the estimate to the end of the domain, in the search for a bound."""
 
 
@@ -62,7 +62,7 @@ def mean(estimate: Estimate, points: Sequence[Number] | NDArray[Any], level: flo
     if statistics.records <= 0:
         return None
     given = Coefficients.of(points, statistics.size)
-    middle = Fraction(int(given.numbers.sum()), given.denominator * statistics.size)
+    middle = Fraction(given.total, given.denominator * statistics.size)
     if statistics.records_known:
         return statistics.of(_less(given, middle), level).over(statistics.records).shifted(middle)
     n = statistics.records
@@ -81,9 +81,8 @@ def mean(estimate: Estimate, points: Sequence[Number] | NDArray[Any], level: flo
 
 def _less(points: Coefficients, by: Fraction) -> Coefficients:
     """The points less one number."""
-    return Coefficients(
-        points.numbers * by.denominator - by.numerator * points.denominator, points.denominator * by.denominator
-    )
+    numbers = [int(number) * by.denominator - by.numerator * points.denominator for number in points.numbers]
+    return Coefficients(exact_numbers(numbers), points.denominator * by.denominator)
 
 
 def _last_possible(possible: Callable[[Fraction], bool], start: Fraction, end: Fraction) -> Fraction:

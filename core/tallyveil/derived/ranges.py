@@ -17,9 +17,10 @@ from tallyveil.mechanisms.estimate import Estimate
 def range_total(estimate: Estimate | LinearStatistics, first: int, last: int, level: float = LEVEL) -> Statistic:
     """Records whose value lies in first..last, both included.
 
-    The sum of the estimates; or, where n is known and the range holds more than half of the values, n less the sum of
-    the others. Both are the same number wherever estimates sum to n (grr, brr, brr-sealed, ss). Elsewhere the second
-    one has less error, and none at all for the whole domain. A range and its complement always sum to n.
+    The sum of the estimates; or, where n is known and the range holds more than half of the values (or just half, and
+    not the first), n less the sum of the others. Both are the same number wherever estimates sum to n (grr, brr,
+    brr-sealed, ss). Elsewhere the second one has less error, and none at all for the whole domain. Two ranges that
+    make up the domain sum to n.
 
     Args:
         estimate: Of the counts; `LinearStatistics` of it where many ranges are asked for.
@@ -36,7 +37,7 @@ def range_total(estimate: Estimate | LinearStatistics, first: int, last: int, le
         raise ConfigurationError(
             f"a range lies within the domain's indices 0..{size - 1}", not_done="nothing was computed"
         )
-    if statistics.records_known and 2 * (last - first + 1) > size:
+    if statistics.records_known and 2 * (last - first + 1) + (first > 0) > size:
         others = statistics.of(Coefficients.of_range(first, last, size, 0, -1), level)
         return others.shifted(Fraction(statistics.records))
     return statistics.of(Coefficients.of_range(first, last, size, 1, 0), level)

@@ -68,7 +68,8 @@ def bootstrap(
 
     Returns:
         Bounds are percentiles of the drawn columns, at least so wide that they hold the column itself. They tell how
-        the column spreads, and not how far it is from the truth where many small counts were shrunk to 0.
+        the column spreads, and not how far it is from the truth where many small counts were shrunk to 0: over all
+        values they hold often enough, and for single ones they do not. The bounds of the raw column do.
 
     Raises:
         ConfigurationError: No strata, fewer than 2 repeats, a level that is none, or negative counts.
