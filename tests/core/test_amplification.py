@@ -1,18 +1,19 @@
 """What a histogram adds to the protection of its reports is never overstated, and never more than the report's own.
 
-Not here: the guarantee of one report (`test_guarantee`). The yardsticks are exact sums over rational numbers.
+Not here: the guarantee of one report (`test_guarantee`). The yardsticks are sums over every outcome.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from fractions import Fraction
+from decimal import Context, Decimal, localcontext
 from itertools import pairwise
-from math import comb, exp, inf, isclose, nextafter
+from math import comb, exp, inf, nextafter, sqrt
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from tallyveil.amplification import MOST_RECORDS, amplified, closed_form, histogram_text
@@ -20,56 +21,55 @@ from tallyveil.amplification.clones import Clones, clones
 from tallyveil.epsilon import NANO, NanoEpsilon, to_nano
 from tallyveil.errors import ConfigurationError
 from tallyveil.guarantee import ADD_OR_REMOVE, at_department, full_ldp, within_bin
-from tallyveil.mechanisms.weights import exp_bounds
 
 SIZES = [1, 2, 3, 5, 10, 30, 100, 300, 1000, 1715, 1716, 5000, 16_685, 99_999, 100_000, 100_001, 300_000, 10**6, 10**7]
 EPSILONS = [to_nano(epsilon) for epsilon in (0.01, 0.5, 1, 2, 4, 8, 16)]
-SLACK = Fraction(1, 10**20)
-"""More than e^ε as a fraction of 60 digits is away from the real number."""
+DIGITS = Context(prec=60)
+SLACK = 1e-30
+"""More than the yardsticks, computed with 60 digits, are away from real numbers."""
 
 
-def growth(epsilon: NanoEpsilon) -> Fraction:
-    return exp_bounds(epsilon, digits=60)[1]
+def growth(epsilon: NanoEpsilon) -> Decimal:
+    return DIGITS.exp(Decimal(epsilon) / NANO)
 
 
-def binomial(trials: int, chance: Fraction) -> list[Fraction]:
+def binomial(trials: int, chance: Decimal) -> list[Decimal]:
     return [comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(trials + 1)]
 
 
-def fraction_above(first: Iterable[Fraction], second: Iterable[Fraction], factor: Fraction) -> Fraction:
+def fraction_above(first: Iterable[Decimal], second: Iterable[Decimal], factor: Decimal) -> Decimal:
     """The hockey-stick divergence of two laws on the same outcomes."""
-    return sum((max(p - factor * q, Fraction(0)) for p, q in zip(first, second, strict=True)), Fraction(0))
+    return sum((max(p - factor * q, Decimal(0)) for p, q in zip(first, second, strict=True)), Decimal(0))
 
 
-def convolved(first: list[Fraction], second: list[Fraction]) -> list[Fraction]:
-    result = [Fraction(0)] * (len(first) + len(second) - 1)
+def convolved(first: list[Decimal], second: list[Decimal]) -> list[Decimal]:
+    result = [Decimal(0)] * (len(first) + len(second) - 1)
     for i, p in enumerate(first):
         for j, q in enumerate(second):
             result[i + j] += p * q
     return result
 
 
-def exact_two_values(epsilon: NanoEpsilon, records: int, epsilon_prime: NanoEpsilon) -> Fraction:
+def exact_two_values(epsilon: NanoEpsilon, records: int, epsilon_prime: NanoEpsilon) -> float:
     """The true divergence of the histogram of randomised response over two values, for the worst other records."""
-    keep = growth(epsilon) / (growth(epsilon) + 1)
-    factor = exp_bounds(epsilon_prime, digits=60)[0]
-    worst = Fraction(0)
-    for ones in range(records):
-        others = convolved(binomial(ones, keep), binomial(records - 1 - ones, 1 - keep))
-        zero, one = convolved([keep, 1 - keep], others), convolved([1 - keep, keep], others)
-        worst = max(worst, fraction_above(zero, one, factor), fraction_above(one, zero, factor))
-    return worst
+    with localcontext(DIGITS):
+        keep, factor, worst = growth(epsilon) / (growth(epsilon) + 1), growth(epsilon_prime), Decimal(0)
+        for ones in range(records):
+            others = convolved(binomial(ones, keep), binomial(records - 1 - ones, 1 - keep))
+            zero, one = convolved([keep, 1 - keep], others), convolved([1 - keep, keep], others)
+            worst = max(worst, fraction_above(zero, one, factor), fraction_above(one, zero, factor))
+        return float(worst)
 
 
-def exact_clones(epsilon: NanoEpsilon, records: int, epsilon_prime: NanoEpsilon) -> Fraction:
+def exact_clones(epsilon: NanoEpsilon, records: int, epsilon_prime: NanoEpsilon) -> float:
     """The divergence of the pair of laws that the bound is about, outcome by outcome."""
-    stays = growth(epsilon) / (growth(epsilon) + 1)
-    factor, total = exp_bounds(epsilon_prime, digits=60)[0], Fraction(0)
-    for chance, weight in enumerate(binomial(records - 1, 2 / (growth(epsilon) + 1))):
-        coins = binomial(chance, Fraction(1, 2))
-        pair = convolved([1 - stays, stays], coins), convolved([stays, 1 - stays], coins)
-        total += weight * fraction_above(*pair, factor)
-    return total
+    with localcontext(DIGITS):
+        stays, factor, total = growth(epsilon) / (growth(epsilon) + 1), growth(epsilon_prime), Decimal(0)
+        for clones_now, weight in enumerate(binomial(records - 1, 2 / (growth(epsilon) + 1))):
+            coins = binomial(clones_now, Decimal("0.5"))
+            pair = convolved([1 - stays, stays], coins), convolved([stays, 1 - stays], coins)
+            total += weight * fraction_above(*pair, factor)
+        return float(total)
 
 
 def parts(epsilon: NanoEpsilon) -> list[NanoEpsilon]:
@@ -96,7 +96,7 @@ def test_the_numerical_bound_is_never_above_the_closed_form(epsilon: NanoEpsilon
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS[:-1])
-@pytest.mark.parametrize("records", [2, 3, 8, 17, 40])
+@pytest.mark.parametrize("records", [2, 3, 8, 25])
 def test_the_bound_is_never_below_the_truth_of_two_valued_randomised_response(
     epsilon: NanoEpsilon, records: int
 ) -> None:
@@ -113,34 +113,36 @@ def test_the_bound_is_close_to_the_truth_of_two_valued_randomised_response() -> 
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("records", [2, 3, 9, 60, 110])
+@pytest.mark.parametrize("records", [2, 3, 9, 70])
 def test_the_bound_is_the_exact_divergence_of_its_two_laws_rounded_up(epsilon: NanoEpsilon, records: int) -> None:
     law = clones(epsilon, records)
     for epsilon_prime in parts(epsilon):
         exact = exact_clones(epsilon, records, epsilon_prime)
         bound = law.divergence(epsilon_prime)
-        assert exact - SLACK <= bound <= float(exact) * (1 + (1e-6 if epsilon <= 8 * NANO else 1e-2)) + 1e-20
+        assert exact - SLACK <= bound <= exact * (1 + (1e-6 if epsilon <= 8 * NANO else 1e-2)) + 1e-12
 
 
-@pytest.mark.parametrize(("epsilon", "records"), [(1, 10**4), (2, 10**5), (4, 10**6), (8, 10**6), (0.01, 10**5)])
+@pytest.mark.parametrize(("epsilon", "records"), [(0.01, 10**4), (1, 10**4), (4, 10**5), (8, 10**6)])
 def test_the_bound_agrees_with_an_independent_sum_for_many_records(epsilon: float, records: int) -> None:
     nano = to_nano(epsilon)
     epsilon_prime = amplified(nano, records).epsilon_nano
     high, factor = exp(epsilon), exp(epsilon_prime / NANO)
     stays, chance = high / (high + 1), 2 / (high + 1)
-    low, top = (int(stats.binom.ppf(tail, records - 1, chance)) for tail in (1e-20, 1 - 1e-16))
+    centre, spread = (records - 1) * chance, sqrt((records - 1) * chance * (1 - chance))
     total = 0.0
-    for clones_now in np.linspace(max(low, 0), top, 401)[:-1].astype(int).tolist():
-        first = np.arange(clones_now + 2)
-        first = first[abs(first - clones_now / 2) < 8 * clones_now**0.5 + 30]
-        with_it, without = (stats.binom.pmf(first - shift, clones_now, 0.5) for shift in (1, 0))
+    for clones_now in range(int(centre - 8 * spread), min(int(centre + 8 * spread), records - 1) + 1):
+        reach = 4 * sqrt(clones_now) + 10
+        first = np.arange(int(clones_now / 2 - reach), int(clones_now / 2 + reach), dtype=np.int64)
+        without = binomial_law(first, clones_now, 0.5)
+        with_it = binomial_law(first - 1, clones_now, 0.5)
         p, q = stays * with_it + (1 - stays) * without, (1 - stays) * with_it + stays * without
-        width = (top - max(low, 0)) / 400
-        weight = stats.binom.cdf(clones_now + width - 1, records - 1, chance) - stats.binom.cdf(
-            clones_now - 1, records - 1, chance
-        )
+        weight = float(binomial_law(np.array([clones_now]), records - 1, chance)[0])
         total += weight * float(np.maximum(p - factor * q, 0).sum())
-    assert isclose(total, clones(nano, records).divergence(epsilon_prime), rel_tol=0.02)
+    assert clones(nano, records).divergence(epsilon_prime) == pytest.approx(total, rel=1e-5)
+
+
+def binomial_law(counts: NDArray[np.int64], trials: int, chance: float) -> NDArray[np.float64]:
+    return np.asarray(stats.binom.pmf(counts, trials, chance), dtype=np.float64)
 
 
 def test_one_record_too_many_is_found_out() -> None:
@@ -168,8 +170,9 @@ def test_a_forgotten_tail_is_found_out_and_a_counted_one_is_safe() -> None:
 def test_what_is_left_out_covers_both_tails() -> None:
     law = clones(to_nano(1), 10**6)
     chance = 2 / (exp(1) + 1)
-    low, high = law.counts[0], law.counts[-1]
-    tails = stats.binom.cdf(low - 1, 10**6 - 1, chance) + stats.binom.sf(high, 10**6 - 1, chance)
+    low, high = int(law.counts[0]), int(law.counts[-1])
+    outside = np.concatenate((np.arange(low - 1000, low), np.arange(high + 1, high + 1001)))
+    tails = float(binomial_law(outside, 10**6 - 1, chance).sum())
     assert 0 < tails <= law.left_out < 1e-15
 
 
@@ -220,8 +223,8 @@ def test_the_same_integers_come_out_everywhere() -> None:
 def test_the_sentence_names_its_n_its_adversary_and_its_neighbours() -> None:
     text = histogram_text(full_ldp(to_nano(2), 2.0, 85), 16_685)
     assert text == (
-        "Against whoever sees only the histogram, not the reports: (0.087, 1e-6)-DP with one record's value replaced by "
-        "another, and for replacement only (n = 16685, the smallest histogram)."
+        "Against whoever sees only the histogram, not the reports: (0.087, 1e-6)-DP with one record's value replaced "
+        "by another, and for replacement only (n = 16685, the smallest histogram)."
     )
 
 

@@ -15,10 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from deterministic import Named
 from tallyveil.errors import ConfigurationError, PeerError
 from tallyveil.mechanisms import Estimate, Tally, create
 from tallyveil.mechanisms.block_response import BlockResponse
 from tallyveil.mechanisms.quality import quality_letter
+from tallyveil.survey import BINNED, MECHANISMS
 
 Floats = NDArray[np.float64]
 Law = dict[tuple[int, ...], Fraction]
@@ -304,3 +306,12 @@ def test_matrices_of_a_huge_domain_are_refused_not_begun() -> None:
 )
 def test_quality_letters_change_where_the_design_says(estimate: float, error: float, letter: str) -> None:
     assert quality_letter(estimate, error) == letter
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_covariance_s_diagonal_is_the_variance(name: str) -> None:
+    made = create(name, domain_size=8, epsilon=1.0, bins=2 if name in BINNED else 1, randomness=Named(f"cov {name}"))
+    parts = [made.perturb_and_tally(np.arange(200) % 8) for _ in range(3)]
+    estimate = made.estimate(parts[0] + parts[1] + parts[2])
+    assert np.allclose(np.diag(estimate.covariance()), estimate.variance)
+    assert (estimate.variance > 0).all()

@@ -60,9 +60,10 @@ class Estimate:
         return np.sqrt(self.variance)
 
     def covariance(self) -> NDArray[np.float64]:
-        """Unbiased estimate of the estimates' covariance, shape (K, K)."""
+        """Unbiased estimate of the estimates' covariance, shape (K, K); its diagonal is `variance`."""
         parts = [law.covariance(_floats(cell.corrected for cell in law.cells(tally))) for law, tally in self.parts]
         total: NDArray[np.float64] = np.sum(parts, axis=0)
+        np.fill_diagonal(total, self.variance)  # which knows n and the number of histograms
         return total
 
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
