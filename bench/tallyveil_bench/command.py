@@ -1,4 +1,4 @@
-"""`tallyveil bench`: print the performance figures of this machine.
+"""`tallyveil bench`: print the performance figures of this machine, and how accurate the estimates are.
 
 Not here: how each figure is measured.
 """
@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 app = typer.Typer(
-    help="Measure performance on this machine: mechanisms, bytes on the wire, the agent on a large table.",
+    help="Measure on this machine: mechanisms, bytes on the wire, the agent on a large table; and accuracy.",
     no_args_is_help=False,
 )
 
@@ -58,6 +58,28 @@ def agent(
     Example: tallyveil bench agent --rows 10000000
     """
     _report(("agent",), json, rows)
+
+
+@app.command()
+def accuracy(
+    json: Machine = False,
+    repeats: Annotated[int, typer.Option(min=2, help="Times each raw column is drawn.")] = 100,
+    cells: Annotated[int, typer.Option(min=1, help="Cells whose intervals are looked at, at least.")] = 200_000,
+) -> None:
+    """Bias and variance of every raw column, how often 95 % intervals cover, and what norm-sub brings.
+
+    Every report is drawn by the mechanism itself; `make nightly` asserts on the same figures over 4,000 repeats.
+
+    Example: tallyveil bench accuracy --repeats 100
+    """
+    from tallyveil.cli.console import print_json
+    from tallyveil_bench.accuracy import accuracy_report, measure_accuracy, show_accuracy
+
+    found = measure_accuracy(repeats, cells)
+    if json:
+        print_json({"accuracy": accuracy_report(found)})
+    else:
+        show_accuracy(found)
 
 
 def _report(parts: tuple[str, ...], json: bool, rows: int = 10_000_000) -> None:

@@ -83,7 +83,7 @@ def test_bounds_are_those_of_clopper_and_pearson(successes: int, trials: int, ta
     low, high = clopper_pearson(successes, trials, tail)
     expected_low = stats.beta.ppf(tail, successes, trials - successes + 1) if successes else 0
     expected_high = stats.beta.isf(tail, successes + 1, trials - successes) if successes < trials else 1
-    assert (low, high) == (pytest.approx(expected_low, rel=1e-8), pytest.approx(expected_high, rel=1e-8))
+    assert low == pytest.approx(expected_low, rel=1e-8) and high == pytest.approx(expected_high, rel=1e-8)
 
 
 @pytest.mark.parametrize("successes", [0, 1, 400, 90_000, 50_000_000])
@@ -260,7 +260,8 @@ class SixteenBits:
             numbers = draw_below(np.uint32(total), values.size, 32, Masked(self.coins, 0xFFFF)).astype(np.int64)
         else:
             numbers = self.coins.words(-(-values.size // 2), 32).view(np.uint16)[: values.size].astype(np.int64) % total
-        return (values + np.maximum(numbers - self.keep + 1, 0)) % self.domain_size
+        reports: Values = (values + np.maximum(numbers - self.keep + 1, 0)) % self.domain_size
+        return reports
 
 
 @dataclass
@@ -296,11 +297,15 @@ def test_the_same_words_without_bias_are_not_accused() -> None:
 # Coins that repeat
 
 
+def fixed(name: str, size: int) -> BlackBox:
+    return black_box(name, 1, size, Named("fixed"))
+
+
 def test_a_fixed_seed_is_found_in_every_mechanism_that_has_one() -> None:
     for name in MECHANISMS:
         size = 4 if name == "histogram-laplace" else 16
         claim = claim_of(mechanism(name, 1, size))
-        result = audit(lambda name=name, size=size: black_box(name, 1, size, Named("fixed")), claim, 2_000)
+        result = audit(partial(fixed, name, size), claim, 2_000)
         assert result.repeated == ("two mechanisms made alike",), name
 
 
@@ -406,6 +411,34 @@ def test_real_numbers_are_told_apart_at_a_threshold() -> None:
     assert audit(every_time("continuous", partial(Continuous, 2.0)), whole(1, 2), DRAWS).exceeded
 
 
+@pytest.mark.parametrize("kind", [np.bool_, np.int8, np.uint16, np.int64, np.float32])
+def test_numbers_of_any_kind_are_reports(kind: type[np.generic]) -> None:
+    made = create("grr", domain_size=2, epsilon=1, randomness=Named(f"kind-{kind.__name__}"))
+
+    def report(values: Values) -> ArrayLike:
+        return np.asarray(made.perturb(values)).astype(kind)
+
+    result = audit(lambda: Perturbing(report), whole(1, 2), 50_000)
+    assert result.conclusive and not result.exceeded and result.main.bounds[0] > 0.8
+
+
+@pytest.mark.parametrize("size", [3, 200, 300])
+def test_reports_above_all_that_were_seen_first_still_count(size: int) -> None:
+    for number in range(20):
+        made = create("grr", domain_size=size, epsilon=1, randomness=Named(f"few-{size}-{number}"))
+        assert not audit(partial(Perturbing, made.perturb), whole(1, size), 400).exceeded
+
+
+@dataclass
+class Perturbing:
+    """By a function."""
+
+    report: Callable[[Values], ArrayLike]
+
+    def perturb(self, values: Values) -> ArrayLike:
+        return self.report(values)
+
+
 # Too little, and nonsense
 
 
@@ -420,28 +453,17 @@ def test_an_event_that_is_certain_under_both_values_concludes_nothing() -> None:
     assert result.main.half_width < 0.1 and not result.conclusive
 
 
-@dataclass
-class Returning:
-    """Whatever it is told to."""
-
-    reports: Callable[[int], ArrayLike]
-
-    def perturb(self, values: Values) -> ArrayLike:
-        return self.reports(values.size)
-
-
 @pytest.mark.parametrize(
-    "reports",
-    [
-        lambda n: np.zeros(n + 1),
-        lambda n: np.array(["text"] * n),
-        lambda n: np.zeros((n, 2, 2)),
-        lambda n: np.full((n, 40), 7.5),
-    ],
+    ("one", "too_many"),
+    [(0, True), ("text", False), (np.zeros((2, 2)), False), (np.full(40, 7.5), False)],
+    ids=["too many", "text", "matrices", "vectors of real numbers"],
 )
-def test_reports_that_are_nothing_to_look_at_are_refused(reports: Callable[[int], ArrayLike]) -> None:
+def test_reports_that_are_nothing_to_look_at_are_refused(one: object, too_many: bool) -> None:
+    def report(values: Values) -> ArrayLike:
+        return np.array([one] * (values.size + too_many))
+
     with pytest.raises(ConfigurationError):
-        audit(lambda: Returning(reports), whole(1, 4), 1_000)
+        audit(lambda: Perturbing(report), whole(1, 4), 1_000)
 
 
 @pytest.mark.parametrize("draws", [1, 0, -5, 10**12])

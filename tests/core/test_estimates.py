@@ -315,3 +315,14 @@ def test_the_covariance_s_diagonal_is_the_variance(name: str) -> None:
     estimate = made.estimate(parts[0] + parts[1] + parts[2])
     assert np.allclose(np.diag(estimate.covariance()), estimate.variance)
     assert (estimate.variance > 0).all()
+
+
+def test_covariance_is_worked_out_at_n_and_not_at_the_estimates_own_sum() -> None:
+    """At K = 1024 the sum of unary estimates strays from n by as much as n itself; the errors must not."""
+    made = create("oue", domain_size=1024, epsilon=1.0, randomness=Named("stray sums"))
+    counts = np.full(1024, 20)
+    weights = (np.arange(1024) < 100).astype(np.float64)
+    exact = float(weights @ made.covariance(counts) @ weights)
+    for _ in range(3):
+        estimate = made.estimate(made.perturb_and_tally(np.repeat(np.arange(1024), counts)))
+        assert float(weights @ estimate.covariance() @ weights) == pytest.approx(exact, rel=0.02)

@@ -70,8 +70,10 @@ class Direct:
     ordered: bool = True
 
     def see(self, reports: NDArray[Any], values: Sequence[int]) -> NDArray[Any]:
-        if reports.dtype.kind not in "iu" or (reports.size and not 0 <= int(reports.min()) <= int(reports.max())):
+        if reports.dtype.kind not in "iub" or int(reports.min(initial=0)) < 0:
             raise _other_reports()
+        if int(reports.max(initial=0)) < self.outcomes:
+            return reports.astype(np.uint8) if reports.dtype.kind == "b" else reports
         capped: NDArray[Any] = np.minimum(reports, self.outcomes - 1)
         return capped
 

@@ -19,6 +19,7 @@ from tallyveil.derived.coefficients import Coefficients
 from tallyveil.derived.pair_law import PairLaw, least_variance
 from tallyveil.derived.parts import Bounded, Noisy, Part, Scaled, Several
 from tallyveil.mechanisms.blocks import Blocks
+from tallyveil.mechanisms.estimate import plausible_counts
 from tallyveil.mechanisms.interval import NORMAL_FROM
 from tallyveil.mechanisms.laplace_law import LaplaceLaw
 from tallyveil.mechanisms.law import Cell, Law, SupportCell
@@ -245,7 +246,7 @@ class MatrixForm:
 
     @cached_property
     def _covariance(self) -> NDArray[np.float64]:
-        return self._law.covariance([float(cell.corrected) for cell in self._cells])
+        return self._law.covariance(plausible_counts(self._law, self._tally))
 
     def parts(self, weights: Coefficients) -> Parts:
         floats, numbers = weights.floats, weights.numbers.tolist()

@@ -61,7 +61,7 @@ class Estimate:
 
     def covariance(self) -> NDArray[np.float64]:
         """Unbiased estimate of the estimates' covariance, shape (K, K); its diagonal is `variance`."""
-        parts = [law.covariance(_floats(cell.corrected for cell in law.cells(tally))) for law, tally in self.parts]
+        parts = [law.covariance(plausible_counts(law, tally)) for law, tally in self.parts]
         total: NDArray[np.float64] = np.sum(parts, axis=0)
         np.fill_diagonal(total, self.variance)  # which knows n and the number of histograms
         return total
@@ -90,6 +90,16 @@ def estimate_of(law: Law, tally: Tally) -> Estimate:
     """
     law.check(tally)
     return Estimate(((law, tally),))
+
+
+def plausible_counts(law: Law, tally: Tally) -> NDArray[np.float64]:
+    """The estimates, shifted by one amount so that they sum to n, shape (K,): what variances are worked out at.
+
+    Where estimates need not sum to n (bits, hashes), their sum strays far from it at large K, and with it any error
+    that is linear in n. The shift is 0 on average.
+    """
+    estimates = _floats(cell.corrected for cell in law.cells(tally))
+    return estimates + (law.total(tally) - estimates.sum()) / estimates.size
 
 
 def _bounds(cells: Sequence[Cell], level: float) -> tuple[float, float]:
