@@ -99,7 +99,8 @@ def plausible_counts(law: Law, tally: Tally) -> NDArray[np.float64]:
     that is linear in n. The shift is 0 on average.
     """
     estimates = _floats(cell.corrected for cell in law.cells(tally))
-    return estimates + (law.total(tally) - estimates.sum()) / estimates.size
+    shift = (law.total(tally) - float(estimates.sum())) / estimates.size
+    return estimates + shift
 
 
 def _bounds(cells: Sequence[Cell], level: float) -> tuple[float, float]:
