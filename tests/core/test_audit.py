@@ -235,7 +235,8 @@ class HalfEnds:
     def perturb(self, values: Values) -> ArrayLike:
         uniform = self.coins.words(values.size, 64) / 2.0**64
         places = (self.channel.cumsum(axis=1)[values] < uniform[:, None]).sum(axis=1)
-        return places / 3.5 - 1  # on [−1, 1]
+        on_the_grid: NDArray[np.float64] = places / 3.5 - 1  # on [−1, 1]
+        return on_the_grid
 
 
 def test_half_cells_at_the_ends_of_a_numeric_grid_are_found() -> None:

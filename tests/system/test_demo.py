@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +99,7 @@ def test_an_interrupted_demo_removes_what_it_made(tmp_path: Path, place: str) ->
     demo = subprocess.Popen(
         [COMMAND, "demo", "--keep", keep], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (keep.exists() and any(keep.iterdir())):
