@@ -85,7 +85,7 @@ def test_serve_tells_its_port_and_ends_in_order_when_asked_to(world: World, pki:
         with channel_of(pki, port, HEALTH) as channel:
             send_upload(channel, UPLOAD)
         server.send_signal(signal.SIGTERM)
-        _, log = server.communicate(timeout=20)
+        _, log = server.communicate(timeout=60)
         assert server.returncode == 0
     lines = [json.loads(line) for line in log.splitlines()]
     events = [line["event"] for line in lines]
