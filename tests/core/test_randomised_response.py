@@ -29,7 +29,7 @@ from tallyveil.binning import Binning
 from tallyveil.epsilon import checked_nano, to_nano
 from tallyveil.errors import ConfigurationError, InputError
 from tallyveil.mechanisms import create, for_survey
-from tallyveil.mechanisms.block_response import CHUNK_RECORDS
+from tallyveil.mechanisms.response_base import CHUNK_RECORDS
 from tallyveil.mechanisms.weights import response_weights
 from tallyveil.randomness import Keystream
 from tallyveil.survey import Survey, survey_from_json

@@ -8,20 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from tallyveil.binning import Binning
 from tallyveil.epsilon import NanoEpsilon
-from tallyveil.errors import InputError
 from tallyveil.mechanisms.blocks import Blocks
-from tallyveil.mechanisms.protocol import Reports
+from tallyveil.mechanisms.indices import checked_indices, outside
 from tallyveil.mechanisms.response import draw_offsets, shift_within
-from tallyveil.mechanisms.response_base import RecordResponse
+from tallyveil.mechanisms.response_base import CHUNK_RECORDS, RecordResponse
 from tallyveil.mechanisms.tally import Tally
 from tallyveil.randomness import Randomness, Words
-
-CHUNK_RECORDS = 16_384
-"""Records drawn at a time: their words stay in the processor's cache."""
 
 
 class BlockResponse(RecordResponse):
@@ -45,7 +41,6 @@ class BlockResponse(RecordResponse):
         self._total_of = totals[binning.bin_of]
         self._size_of = binning.sizes[binning.bin_of].astype(word)
         self._start_of = binning.starts[binning.bin_of].astype(word)
-        self._dtype = np.min_scalar_type(binning.domain_size - 1)
 
     @property
     def binning(self) -> Binning:
@@ -57,25 +52,14 @@ class BlockResponse(RecordResponse):
         """The bins and their weights."""
         return self.blocks
 
-    def perturb(self, values: ArrayLike) -> Reports:
-        """One report per record.
+    @property
+    def realised_epsilon(self) -> float:
+        """Largest log-ratio of the channel within a bin, in nats."""
+        return self.blocks.realised_epsilon
 
-        Args:
-            values: Whole numbers in 0..K−1, any shape.
-
-        Returns:
-            Reports in 0..K−1 and in the bin of their truth, same shape, the smallest unsigned type that holds them.
-
-        Raises:
-            InputError: A value is not a whole number in 0..K−1; nothing was drawn.
-        """
-        truth = checked_indices(values, self.domain_size)
-        reports = np.empty(truth.size, dtype=self._dtype)
-        flat = truth.reshape(-1)
-        for start in range(0, flat.size, CHUNK_RECORDS):
-            chunk = flat[start : start + CHUNK_RECORDS]
-            reports[start : start + CHUNK_RECORDS] = self._respond(chunk)
-        return reports.reshape(truth.shape)
+    @property
+    def _report_type(self) -> DTypeLike:
+        return np.min_scalar_type(self.domain_size - 1)
 
     def _respond(self, truth: NDArray[np.integer[Any]]) -> Words:
         totals = self._total if self._uniform else self._total_of[truth]
@@ -87,6 +71,10 @@ class BlockResponse(RecordResponse):
         reports = shift_within(truth - starts, offsets, sizes)
         reports += starts
         return reports
+
+    def perturb_and_tally(self, values: ArrayLike) -> Tally:
+        """The tally of one report per record; a report is one small number, so all may stand in memory together."""
+        return self.tally(self.perturb(values))
 
     def tally(self, reports: ArrayLike) -> Tally:
         """Support counts: how often each value was reported.
@@ -109,22 +97,3 @@ class BlockResponse(RecordResponse):
     def channel(self) -> NDArray[np.float64]:
         """The exact output law of each value, shape (K, K), rows sum to 1."""
         return self.blocks.channel()
-
-
-def checked_indices(values: ArrayLike, domain_size: int) -> NDArray[np.integer[Any]]:
-    """The array, known to hold whole numbers in 0..domain_size−1."""
-    array = np.asarray(values)
-    if array.size == 0:
-        return np.empty(array.shape, dtype=np.int64)
-    if not np.issubdtype(array.dtype, np.integer):
-        raise InputError("values are whole numbers: indices into the domain", not_done="nothing was drawn or counted")
-    if int(array.min()) < 0 or int(array.max()) >= domain_size:
-        raise outside(domain_size)
-    return array
-
-
-def outside(domain_size: int) -> InputError:
-    """The error for an index that the domain does not have."""
-    return InputError(
-        f"a value lies outside the domain's indices 0..{domain_size - 1}", not_done="nothing was drawn or counted"
-    )

@@ -1,13 +1,13 @@
 """The paper's binned randomised response: the bin in clear, randomised response inside it.
 
-Not here: a perturbed bin (`brr-sealed`, which a later version brings).
+Not here: a perturbed bin (`brr_sealed`).
 """
 
 from __future__ import annotations
 
 from tallyveil.binning import Binning
 from tallyveil.epsilon import NanoEpsilon
-from tallyveil.guarantee import Guarantee, full_ldp, within_bin
+from tallyveil.guarantee import Guarantee, within_bin
 from tallyveil.mechanisms.block_response import BlockResponse
 from tallyveil.randomness import Randomness
 
@@ -30,7 +30,6 @@ class BinnedRandomisedResponse(BlockResponse):
 
     @property
     def guarantee(self) -> Guarantee:
-        binning, realised = self.blocks.binning, self.blocks.realised_epsilon
-        if binning.bins == 1:
-            return full_ldp(self.epsilon, realised, self.domain_size)
-        return within_bin(self.epsilon, realised, binning.describe())
+        if self.binning.bins == 1:
+            return super().guarantee
+        return within_bin(self.epsilon, self.realised_epsilon, self.binning.describe())

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from tallyveil.binning import Binning
 from tallyveil.epsilon import NanoEpsilon
-from tallyveil.guarantee import Guarantee, full_ldp
 from tallyveil.mechanisms.block_response import BlockResponse
 from tallyveil.randomness import Randomness
 
@@ -26,7 +25,3 @@ class GeneralisedRandomisedResponse(BlockResponse):
     @property
     def name(self) -> str:
         return "grr"
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return full_ldp(self.epsilon, self.blocks.realised_epsilon, self.domain_size)

@@ -6,29 +6,27 @@ machine until then.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallyveil.binning import Binning
-from tallyveil.discrete_laplace import draw
-from tallyveil.epsilon import NANO, NanoEpsilon
+from tallyveil.discrete_laplace import draw, scale_for
+from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import ConfigurationError, InputError
 from tallyveil.guarantee import ADD_OR_REMOVE, REPLACE_ONE, Guarantee, at_department
-from tallyveil.mechanisms.block_response import checked_indices
-from tallyveil.mechanisms.estimate import Estimate, estimate_of
+from tallyveil.mechanisms.indices import checked_indices
 from tallyveil.mechanisms.laplace_law import LaplaceLaw
+from tallyveil.mechanisms.response_base import MechanismBase
 from tallyveil.mechanisms.tally import Tally
-from tallyveil.randomness import Keystream, Randomness
+from tallyveil.randomness import Randomness
 
 SENSITIVITY = {REPLACE_ONE: 2, ADD_OR_REMOVE: 1}
 """How far one record moves the whole histogram, in all: replacing one takes from a count and adds to another."""
 
 
-class HistogramLaplace:
+class HistogramLaplace(MechanismBase):
     """A department's histogram with noise of scale sensitivity/epsilon on each of the K counts.
 
     Privacy: epsilon-DP at the department. Replace-one, and n is told; or add-or-remove, and n is not told.
@@ -41,10 +39,8 @@ class HistogramLaplace:
     def __init__(
         self, domain_size: int, epsilon: NanoEpsilon, neighbours: str, randomness: Randomness | None = None
     ) -> None:
-        self.domain_size = domain_size
-        self.epsilon = epsilon
+        super().__init__(domain_size, epsilon, randomness)
         self._neighbours = neighbours
-        self._randomness = Keystream() if randomness is None else randomness
 
     @property
     def name(self) -> str:
@@ -57,13 +53,8 @@ class HistogramLaplace:
 
     @cached_property
     def _law(self) -> LaplaceLaw:
-        scale = Fraction(SENSITIVITY[self._neighbours] * NANO, self.epsilon)
+        scale = scale_for(SENSITIVITY[self._neighbours], self.epsilon)
         return LaplaceLaw(self.domain_size, scale, counted=self._neighbours == REPLACE_ONE)
-
-    @property
-    def binning(self) -> Binning:
-        """One bin: none is disclosed."""
-        return Binning(self.domain_size, 1)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -97,18 +88,6 @@ class HistogramLaplace:
         if array.ndim != 2 or array.shape[1] != self.domain_size or array.dtype.kind != "i":
             raise InputError("a report is a histogram of the domain", not_done="nothing was counted")
         return Tally(0, array.sum(axis=0, dtype=np.int64), histograms=array.shape[0])
-
-    def estimate(self, tally: Tally) -> Estimate:
-        """The noisy counts with the noise's error."""
-        return estimate_of(self.law, tally)
-
-    def variance(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Of one histogram's counts, whatever the truth, shape (K,)."""
-        return self.law.variance(counts)
-
-    def covariance(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Diagonal, shape (K, K)."""
-        return self.law.covariance(counts)
 
     def channel(self) -> NDArray[np.float64]:
         """There is none: records are not perturbed one by one.

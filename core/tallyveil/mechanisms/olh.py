@@ -10,7 +10,7 @@ from math import floor
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import ConfigurationError, InputError
@@ -24,10 +24,11 @@ from tallyveil.mechanisms.polynomial import (
 )
 from tallyveil.mechanisms.protocol import Reports
 from tallyveil.mechanisms.response import draw_offsets, shift_within
+from tallyveil.mechanisms.response_base import other_stream
 from tallyveil.mechanisms.support_law import SupportLaw
 from tallyveil.mechanisms.support_response import SupportResponse
 from tallyveil.mechanisms.weights import Weights, exp_bounds, response_weights
-from tallyveil.randomness import Keystream, Randomness
+from tallyveil.randomness import Randomness
 
 CHUNK_RECORDS = 8_192
 """Records whose supports are counted at a time: what is kept of them stays in the processor's cache."""
@@ -47,8 +48,7 @@ class OptimisedLocalHashing(SupportResponse):
 
     def __init__(self, domain_size: int, epsilon: NanoEpsilon, randomness: Randomness | None = None) -> None:
         super().__init__(domain_size, epsilon, randomness)
-        # A test's one source serves both.
-        self._public = Keystream() if randomness is None else randomness
+        self._public = other_stream(randomness)
         self._weights = best_weights(domain_size, epsilon)
         self._buckets = Buckets(self._weights.size)
         self._starts, self._sizes = self._buckets.starts, self._buckets.sizes
@@ -97,6 +97,10 @@ class OptimisedLocalHashing(SupportResponse):
         offsets = draw_offsets(weights, word(weights.total), truth.size, self._randomness)
         reports[:, 3] = shift_within(mine.astype(np.int64), offsets, word(weights.size))
         return reports
+
+    @property
+    def _report_type(self) -> DTypeLike:
+        return np.uint32
 
     def _supports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         field = self._buckets.field

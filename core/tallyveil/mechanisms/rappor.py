@@ -5,49 +5,29 @@ Not here: keeping the permanent bits from one round to the next: every round dra
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import floor, log
+from math import log
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from tallyveil.binning import Binning
 from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import ConfigurationError, InputError
-from tallyveil.guarantee import Guarantee, full_ldp
-from tallyveil.mechanisms.block_response import checked_indices
 from tallyveil.mechanisms.bloom import Bloom, bloom_for
 from tallyveil.mechanisms.protocol import Reports
 from tallyveil.mechanisms.rappor_law import RapporLaw
-from tallyveil.mechanisms.response_base import RecordResponse
+from tallyveil.mechanisms.response_base import RecordResponse, other_stream
 from tallyveil.mechanisms.tally import Tally
-from tallyveil.mechanisms.weights import exp_bounds
-from tallyveil.randomness import Keystream, Randomness
+from tallyveil.mechanisms.unary import symmetric_one
+from tallyveil.randomness import Randomness
 
 COHORTS = 8
 HASHES = 2
 MAX_CANDIDATES = 128
 CHUNK_RECORDS = 8_192
 _WORD = 2**64
-
-
-@dataclass(frozen=True)
-class BitChances:
-    """How a bit is perturbed.
-
-    Args:
-        kept: Of 2^64: the permanent bit is the filter's.
-    """
-
-    kept: int
-
-    @property
-    def p(self) -> Fraction:
-        """The reported bit is the filter's: three times in four it is the permanent one."""
-        kept = Fraction(self.kept, _WORD)
-        return (1 + 2 * kept) / 4
 
 
 class Rappor(RecordResponse):
@@ -69,10 +49,9 @@ class Rappor(RecordResponse):
                 not_done="no mechanism was made",
                 next_step="choose ss, oue or hr for a large domain",
             )
-        self._public = Keystream() if randomness is None else randomness
+        self._public = other_stream(randomness)
         self._seed = seed
-        low, _ = exp_bounds(epsilon, digits=60, divisor=2 * HASHES)
-        self._bit = BitChances(floor(_WORD * low / (1 + low)))
+        self._kept = symmetric_one(epsilon, 64, together=2 * HASHES)
 
     @property
     def name(self) -> str:
@@ -85,19 +64,19 @@ class Rappor(RecordResponse):
         return bloom_for(self._seed, COHORTS, bits, HASHES, self.domain_size)
 
     @property
-    def binning(self) -> Binning:
-        """One bin: none is disclosed."""
-        return Binning(self.domain_size, 1)
-
-    @property
     def realised_epsilon(self) -> float:
         """Of the permanent response, in nats."""
-        return 2 * HASHES * (log(self._bit.kept) - log(_WORD - self._bit.kept))
+        return 2 * HASHES * (log(self._kept) - log(_WORD - self._kept))
+
+    @property
+    def _p(self) -> Fraction:
+        """The reported bit is the filter's: three times in four it is the permanent one."""
+        return (1 + 2 * Fraction(self._kept, _WORD)) / 4
 
     @property
     def report_epsilon(self) -> float:
         """Of one report by itself, in nats."""
-        p = float(self._bit.p)
+        p = float(self._p)
         return 2 * HASHES * log(p / (1 - p))
 
     @property
@@ -107,30 +86,33 @@ class Rappor(RecordResponse):
 
     @cached_property
     def _law(self) -> RapporLaw:
-        stated: dict[str, object] = {"permanent_keep_of_2_64": self._bit.kept, "report_keep_of_4": 3}
-        return RapporLaw(self.bloom, self._bit.p, stated)
+        stated: dict[str, object] = {"permanent_keep_of_2_64": self._kept, "report_keep_of_4": 3}
+        return RapporLaw(self.bloom, self._p, stated)
 
     @property
-    def guarantee(self) -> Guarantee:
-        return full_ldp(self.epsilon, self.realised_epsilon, self.domain_size)
+    def _report_shape(self) -> tuple[int, ...]:
+        return (1 + self.bloom.bits,)
 
-    def perturb(self, values: ArrayLike) -> Reports:
-        """One report per record: its cohort, then the filter's bits; shape of `values` and one more axis.
+    @property
+    def _report_type(self) -> DTypeLike:
+        return np.uint8
 
-        Raises:
-            InputError: A value is not a whole number in 0..K−1; nothing was drawn.
-        """
-        truth = checked_indices(values, self.domain_size)
-        flat, bits = truth.reshape(-1), self.bloom.bits
-        cohorts = (self._public.words(flat.size, 32) & np.uint32(COHORTS - 1)).astype(np.int64)
-        filters = self.bloom.design[cohorts, :, flat].astype(np.bool_)
-        words = self._randomness.words(flat.size * bits, 64).reshape(flat.size, bits)
-        permanent = filters ^ (words >= np.uint64(self._bit.kept))
-        coins = self._randomness.words(flat.size * bits, 32).reshape(flat.size, bits)
-        reports = np.empty((flat.size, 1 + bits), dtype=np.uint8)
+    @property
+    def _chunk_records(self) -> int:
+        return CHUNK_RECORDS
+
+    def _respond(self, truth: NDArray[np.integer[Any]]) -> Reports:
+        """Each record's cohort, then the filter's bits."""
+        count, bits = truth.size, self.bloom.bits
+        cohorts = (self._public.words(count, 32) & np.uint32(COHORTS - 1)).astype(np.int64)
+        filters = self.bloom.design[cohorts, :, truth].astype(np.bool_)
+        words = self._randomness.words(count * bits, 64).reshape(count, bits)
+        permanent = filters ^ (words >= np.uint64(self._kept))
+        coins = self._randomness.words(count * bits, 32).reshape(count, bits)
+        reports = np.empty((count, 1 + bits), dtype=np.uint8)
         reports[:, 0] = cohorts
         reports[:, 1:] = permanent ^ (coins >= np.uint32(3 << 30))
-        return reports.reshape(*truth.shape, 1 + bits)
+        return reports
 
     def tally(self, reports: ArrayLike) -> Tally:
         """Reports and set bits by cohort.
@@ -150,14 +132,6 @@ class Rappor(RecordResponse):
             counts[cohort, 0] = mine.shape[0]
             counts[cohort, 1:] = mine[:, 1:].sum(axis=0, dtype=np.int64)
         return Tally(array.shape[0], counts.reshape(-1))
-
-    def perturb_and_tally(self, values: ArrayLike) -> Tally:
-        """Both, chunk by chunk, so that the reports of many records never stand in memory together."""
-        flat = checked_indices(values, self.domain_size).reshape(-1)
-        tally = Tally(0, np.zeros(self.law.outputs, dtype=np.int64))
-        for start in range(0, flat.size, CHUNK_RECORDS):
-            tally += self.tally(self.perturb(flat[start : start + CHUNK_RECORDS]))
-        return tally
 
     def channel(self) -> NDArray[np.float64]:
         """There is none to write down: it has cohorts·2^bits outputs, 2^19 at least.

@@ -5,29 +5,28 @@ Not here: their law (`sketch_law`). Rows, columns and hash functions are public;
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from tallyveil.binning import Binning
 from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import ConfigurationError, InputError
-from tallyveil.guarantee import Guarantee, full_ldp
-from tallyveil.mechanisms.block_response import checked_indices
 from tallyveil.mechanisms.hadamard import odd, transform
+from tallyveil.mechanisms.indices import checked_indices
 from tallyveil.mechanisms.protocol import Reports
 from tallyveil.mechanisms.response import draw_below
-from tallyveil.mechanisms.response_base import RecordResponse
+from tallyveil.mechanisms.response_base import RecordResponse, other_stream
 from tallyveil.mechanisms.sketch_law import Sketch, SketchLaw
 from tallyveil.mechanisms.support_law import SupportLaw
 from tallyveil.mechanisms.tally import Tally
 from tallyveil.mechanisms.unary import log_ratio, symmetric_chances
 from tallyveil.mechanisms.weights import Weights, response_weights
-from tallyveil.randomness import Keystream, Randomness, WordBits
+from tallyveil.randomness import Randomness, WordBits
 
 ROWS = 64
 WIDEST = 1024
@@ -46,13 +45,17 @@ class _SketchResponse(RecordResponse):
     def __init__(self, sketch: Sketch, epsilon: NanoEpsilon, randomness: Randomness | None = None) -> None:
         super().__init__(sketch.domain_size, epsilon, randomness)
         self.sketch = sketch
-        # What is published comes from another stream than the coins; a test's one source serves both.
-        self._public = Keystream() if randomness is None else randomness
+        self._public = other_stream(randomness)
+
+    @cached_property
+    @abstractmethod
+    def _law(self) -> SketchLaw:
+        """Made once."""
 
     @property
-    def binning(self) -> Binning:
-        """One bin: none is disclosed."""
-        return Binning(self.domain_size, 1)
+    def law(self) -> SketchLaw:
+        """p and q over fresh seeds, and collisions."""
+        return self._law
 
     def _uniform(self, below: int, count: int) -> NDArray[np.int64]:
         """Public uniform integers below a power of two."""
@@ -85,13 +88,9 @@ class CountMeanSketch(_SketchResponse):
         one, bits = self._chance
         return log_ratio(one, 2**bits - one, bits)
 
-    @property
-    def law(self) -> SketchLaw:
-        """Over fresh seeds: two values share a bucket with probability 1/m."""
-        return self._law
-
     @cached_property
     def _law(self) -> SketchLaw:
+        """Over fresh seeds: two values share a bucket with probability 1/m."""
         one, bits = self._chance
         p, share = Fraction(one, 2**bits), Fraction(1, self.sketch.width)
         unequal = 1 - share
@@ -104,26 +103,27 @@ class CountMeanSketch(_SketchResponse):
         return SketchLaw(self.sketch, support, signed_columns=False)
 
     @property
-    def guarantee(self) -> Guarantee:
-        return full_ldp(self.epsilon, self.realised_epsilon, self.domain_size)
+    def _report_shape(self) -> tuple[int, ...]:
+        return (1 + self.sketch.width,)
 
-    def perturb(self, values: ArrayLike) -> Reports:
-        """One report per record: its row, then m bits; shape of `values` and one more axis of 1 + m.
+    @property
+    def _report_type(self) -> DTypeLike:
+        return np.uint8
 
-        Raises:
-            InputError: A value is not a whole number in 0..K−1; nothing was drawn.
-        """
-        truth = checked_indices(values, self.domain_size)
-        flat = truth.reshape(-1)
-        rows, buckets = self._rows_and_buckets(flat)
+    @property
+    def _chunk_records(self) -> int:
+        return CHUNK_BITS // self.sketch.width
+
+    def _respond(self, truth: NDArray[np.integer[Any]]) -> Reports:
+        """Each record's row, then m bits."""
+        rows, buckets = self._rows_and_buckets(truth)
         one, bits = self._chance
-        words = self._randomness.words(flat.size * self.sketch.width, bits).reshape(flat.size, self.sketch.width)
-        flipped = words >= words.dtype.type(one)
-        reports = np.empty((flat.size, 1 + self.sketch.width), dtype=np.uint8)
+        words = self._randomness.words(truth.size * self.sketch.width, bits).reshape(truth.size, self.sketch.width)
+        reports = np.empty((truth.size, 1 + self.sketch.width), dtype=np.uint8)
         reports[:, 0] = rows
-        reports[:, 1:] = flipped
-        reports[np.arange(flat.size), 1 + buckets] ^= 1
-        return reports.reshape(*truth.shape, 1 + self.sketch.width)
+        reports[:, 1:] = words >= words.dtype.type(one)
+        reports[np.arange(truth.size), 1 + buckets] ^= 1
+        return reports
 
     def tally(self, reports: ArrayLike) -> Tally:
         """Set bits by row and bucket.
@@ -141,14 +141,6 @@ class CountMeanSketch(_SketchResponse):
         if present.size:
             counts[present] = np.add.reduceat(bits[order], starts, axis=0, dtype=np.int64)
         return Tally(array.shape[0], counts.reshape(-1))
-
-    def perturb_and_tally(self, values: ArrayLike) -> Tally:
-        """Both, chunk by chunk, so that the reports of many records never stand in memory together."""
-        flat, size = checked_indices(values, self.domain_size).reshape(-1), CHUNK_BITS // self.sketch.width
-        tally = Tally(0, np.zeros(self.law.outputs, dtype=np.int64))
-        for start in range(0, flat.size, size):
-            tally += self.tally(self.perturb(flat[start : start + size]))
-        return tally
 
     def channel(self) -> NDArray[np.float64]:
         """The exact output law of each value under this seed, shape (K, k·2^m); rows sum to 1; for small sketches."""
@@ -184,13 +176,9 @@ class HadamardSketch(_SketchResponse):
     def realised_epsilon(self) -> float:
         return self._weights.realised_epsilon
 
-    @property
-    def law(self) -> SketchLaw:
-        """Over fresh seeds: values of different buckets agree in half of the columns."""
-        return self._law
-
     @cached_property
     def _law(self) -> SketchLaw:
+        """Over fresh seeds: values of different buckets agree in half of the columns."""
         p, share = self._weights.p, Fraction(1, self.sketch.width)
         unequal, half = 1 - share, Fraction(1, 2)
         q = share * p + unequal * half
@@ -200,27 +188,19 @@ class HadamardSketch(_SketchResponse):
         return SketchLaw(self.sketch, support, signed_columns=True)
 
     @property
-    def guarantee(self) -> Guarantee:
-        return full_ldp(self.epsilon, self.realised_epsilon, self.domain_size)
+    def _report_type(self) -> DTypeLike:
+        return np.uint32
 
-    def perturb(self, values: ArrayLike) -> Reports:
-        """One report per record: ((row·m) + column)·2 + sign, the sign being 1 or 0; same shape.
-
-        Raises:
-            InputError: A value is not a whole number in 0..K−1; nothing was drawn.
-        """
-        truth = checked_indices(values, self.domain_size)
-        flat = truth.reshape(-1)
-        rows, buckets = self._rows_and_buckets(flat)
-        columns = self._uniform(self.sketch.width, flat.size)
+    def _respond(self, truth: NDArray[np.integer[Any]]) -> Reports:
+        """For each record ((row·m) + column)·2 + sign, the sign being 1 or 0."""
+        rows, buckets = self._rows_and_buckets(truth)
+        columns = self._uniform(self.sketch.width, truth.size)
         word = np.dtype(f"u{self._weights.bits // 8}").type
-        words = draw_below(word(self._weights.total), flat.size, self._weights.bits, self._randomness)
+        words = draw_below(word(self._weights.total), truth.size, self._weights.bits, self._randomness)
         kept = words < word(self._weights.keep)
         agree = ~odd(columns.astype(np.uint32), buckets.astype(np.uint32))
-        signs = np.where(kept, agree, ~agree)
-        reports = (rows * self.sketch.width + columns) * 2 + signs
-        result: NDArray[np.uint32] = reports.astype(np.uint32).reshape(truth.shape)
-        return result
+        reports: NDArray[np.int64] = (rows * self.sketch.width + columns) * 2 + np.where(kept, agree, ~agree)
+        return reports
 
     def tally(self, reports: ArrayLike) -> Tally:
         """How often each sign was reported, by row and column.

@@ -12,7 +12,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import ConfigurationError, InputError
@@ -21,6 +21,7 @@ from tallyveil.mechanisms.response import draw_below
 from tallyveil.mechanisms.subset import column_sums, draw_members
 from tallyveil.mechanisms.support_law import SupportLaw
 from tallyveil.mechanisms.support_response import SupportResponse
+from tallyveil.mechanisms.tally import Tally
 from tallyveil.mechanisms.weights import Weights, class_weights
 from tallyveil.randomness import Randomness
 
@@ -45,7 +46,6 @@ class SubsetSelection(SupportResponse):
         super().__init__(domain_size, epsilon, randomness)
         size = best_size(domain_size, epsilon)
         self._weights = Weights(size, *class_weights(size, domain_size - size, epsilon))
-        self._dtype = np.min_scalar_type(domain_size - 1)
 
     @property
     def name(self) -> str:
@@ -66,7 +66,11 @@ class SubsetSelection(SupportResponse):
 
     def _respond(self, truth: NDArray[np.integer[Any]]) -> Reports:
         values = np.nonzero(self._members(truth))[1]
-        return values.astype(self._dtype).reshape(truth.size, self.width)
+        return values.reshape(truth.size, self.width)
+
+    @property
+    def _report_type(self) -> DTypeLike:
+        return np.min_scalar_type(self.domain_size - 1)
 
     def _members(self, truth: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
         """Which values each report holds, shape (records, at least K)."""
@@ -78,8 +82,8 @@ class SubsetSelection(SupportResponse):
         members[np.arange(truth.size), truth] = holds
         return members
 
-    def _perturbed_supports(self, truth: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-        return column_sums(self._members(truth))[: self.domain_size]
+    def _perturbed_tally(self, truth: NDArray[np.integer[Any]]) -> Tally:
+        return Tally(truth.size, column_sums(self._members(truth))[: self.domain_size])
 
     @property
     def _chunk_records(self) -> int:

@@ -14,7 +14,7 @@ from math import floor
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from tallyveil.epsilon import NanoEpsilon
 from tallyveil.errors import ConfigurationError, InputError
@@ -22,6 +22,7 @@ from tallyveil.mechanisms.protocol import Reports
 from tallyveil.mechanisms.subset import column_sums, draw_bytes
 from tallyveil.mechanisms.support_law import SupportLaw
 from tallyveil.mechanisms.support_response import SupportResponse
+from tallyveil.mechanisms.tally import Tally
 from tallyveil.mechanisms.weights import LARGEST_LOSS, exp_bounds
 from tallyveil.randomness import Randomness, WordBits
 
@@ -102,8 +103,12 @@ class UnaryEncoding(SupportResponse):
         below: NDArray[np.bool_] = words >> words.dtype.type(8) < words.dtype.type(rest)
         return below
 
-    def _perturbed_supports(self, truth: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-        return column_sums(self._ones(truth))
+    def _perturbed_tally(self, truth: NDArray[np.integer[Any]]) -> Tally:
+        return Tally(truth.size, column_sums(self._ones(truth)))
+
+    @property
+    def _report_type(self) -> DTypeLike:
+        return np.uint8
 
     def _supports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         if reports.dtype.kind not in "uib" or (reports.size and not 0 <= int(reports.min()) <= int(reports.max()) <= 1):
@@ -137,7 +142,7 @@ class SymmetricUnaryEncoding(UnaryEncoding):
         return "sue"
 
     def _rounded(self, bits: WordBits) -> tuple[int, int]:
-        one = _symmetric_one(self.epsilon, bits)
+        one = symmetric_one(self.epsilon, bits)
         return one, 2**bits - one
 
 
@@ -160,10 +165,16 @@ class OptimisedUnaryEncoding(UnaryEncoding):
 
 def symmetric_chances(epsilon: NanoEpsilon) -> tuple[int, WordBits]:
     """How often of 2^bits a bit is kept, so that two bits of one report together stay within epsilon."""
-    one = _symmetric_one(epsilon, 32)
+    one = symmetric_one(epsilon, 32)
     if float(epsilon) / 1e9 - log_ratio(one, 2**32 - one, 32) <= LARGEST_LOSS:
         return one, 32
-    return _symmetric_one(epsilon, 64), 64
+    return symmetric_one(epsilon, 64), 64
+
+
+def symmetric_one(epsilon: NanoEpsilon, bits: WordBits, together: int = 2) -> int:
+    """How often of 2^bits a bit is kept, so that so many bits together stay within epsilon; rounded down."""
+    share_low, _ = exp_bounds(epsilon, digits=60, divisor=together)
+    return floor(share_low / (1 + share_low) * (1 << bits))
 
 
 def log_ratio(one: int, other: int, bits: WordBits) -> float:
@@ -171,9 +182,3 @@ def log_ratio(one: int, other: int, bits: WordBits) -> float:
     total, context = 2**bits, Context(prec=60)
     ratio = context.divide(Decimal(one * (total - other)), Decimal((total - one) * other))
     return float(context.ln(ratio))
-
-
-def _symmetric_one(epsilon: NanoEpsilon, bits: WordBits) -> int:
-    half_low, _ = exp_bounds(epsilon, digits=60, divisor=2)
-    chance = half_low / (1 + half_low)
-    return floor(chance * (1 << bits))
