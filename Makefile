@@ -57,7 +57,7 @@ protos: $(STAMP) ## generate core/tallyveil/wire/v1 from proto/
 
 # Universal: one lock for every platform and every supported Python. Index addresses stay out of it, so that it
 # serves behind a mirror too. Run again with LOCK_FLAGS=--upgrade to take newer releases.
-LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links \
+LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes \
 	--python-version 3.11 --custom-compile-command "make lock"
 lock: | $(BIN)/uv ## pin the dependencies again in requirements/
 	@$(LOCK) $(LOCK_FLAGS) --extra dev pyproject.toml --output-file requirements/dev.txt
