@@ -1,6 +1,7 @@
 """A release verifies as it was signed and not otherwise: every byte, every number, the chain, and without our code.
 
-Not here: the arithmetic of estimates and intervals (`test_estimates`, `test_intervals`) and the decision to publish.
+Not here: what is in it (`test_release_contents`), the arithmetic of estimates and intervals (`test_estimates`,
+`test_intervals`) and the decision to publish.
 """
 
 from __future__ import annotations
@@ -10,74 +11,24 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
-from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import verify_release
-from deterministic import Named
+from releases import KEY, TESTS, Body, crossed, national, signed
 from tallyveil import canonical
-from tallyveil.domain import Categories
-from tallyveil.epsilon import NANO, NanoEpsilon
-from tallyveil.errors import ConfigurationError, IntegrityError
-from tallyveil.guarantee import KIND_WITHIN_BIN
-from tallyveil.mechanisms import for_survey
-from tallyveil.release import PURPOSE, Participant, Release, check_chain, open_release, release_hash, sign_release
+from tallyveil.epsilon import NANO
+from tallyveil.errors import IntegrityError
+from tallyveil.release import PURPOSE, Release, check_chain, open_release, release_hash, sign_release
 from tallyveil.signing import SigningKey, seal
-from tallyveil.survey import Dimension, Survey, survey_from_json
-from tallyveil.tables import Pool, build_tables, estimate_pools, six_places, square_root, twelve_places
 
-TESTS = Path(__file__).resolve().parents[1]
-SURVEY = survey_from_json(canonical.decode((TESTS / "vectors/core_survey.json").read_bytes()))
-AGES = np.loadtxt(TESTS / "vectors/fies_age_counts.csv", delimiter=",", skiprows=3, usecols=1, dtype=np.int64)
-STRICT, LAX = NanoEpsilon(NANO), NanoEpsilon(2 * NANO)
-KEY = SigningKey(Ed25519PrivateKey.from_private_bytes(b"a key for tests, known to anyone"))
 PEM = KEY.public.to_pem()
 SLICES = 8
-
-Body = dict[str, Any]
-
-
-def pool(survey: Survey, epsilon: NanoEpsilon, cell: int, departments: int, label: str, share: int = 1) -> Pool:
-    """Reports of the FIES heads, every `share`-th of each age."""
-    mechanism = for_survey(survey, epsilon, Named(f"release {label}"))
-    tally = mechanism.tally(mechanism.perturb(np.repeat(np.arange(AGES.size), AGES // share)))
-    return Pool(epsilon, cell, departments, tally.records, tuple(tally.counts.tolist()))
-
-
-@cache
-def national() -> Release:
-    """The 16,685 heads, from 17 offices that all chose epsilon 2."""
-    offices = tuple(Participant(f"office-{number:02}", LAX) for number in range(1, 18))
-    moment = datetime(2026, 2, 2, 3, 4, 5, tzinfo=UTC)
-    return Release(SURVEY, 1, 1, moment, None, offices, (pool(SURVEY, LAX, 0, 17, "national"),))
-
-
-@cache
-def crossed() -> Release:
-    """Two epsilons and two cells, one of them without records."""
-    sex = Dimension("sex", Categories(("f", "m")))
-    survey = replace(SURVEY, epsilons=(STRICT, LAX), dimensions=(sex,), mechanism="grr", bins=1)
-    pools = (
-        pool(survey, STRICT, 0, 2, "strict", share=10),
-        pool(survey, LAX, 0, 3, "lax", share=3),
-        Pool(LAX, 1, 1, 0, (0,) * 85),
-    )
-    participants = (Participant("a", STRICT), Participant("b", STRICT), *(Participant(name, LAX) for name in "cde"))
-    return Release(survey, 2, 3, datetime(2026, 3, 2, tzinfo=UTC), "ab" * 32, participants, pools)
-
-
-@cache
-def signed() -> bytes:
-    return sign_release(national(), KEY)
 
 
 def verifies_elsewhere(data: bytes, pem: bytes = PEM) -> bool:
@@ -99,44 +50,6 @@ def test_a_signed_release_verifies_and_holds_what_it_was_made_from(make: Callabl
     assert opened.hash == release_hash(release.to_json())
     assert opened.document == data
     assert verifies_elsewhere(data)
-
-
-def test_the_release_holds_every_record_and_every_bin_exactly() -> None:
-    table, survey = national().tables[0], national().survey
-    assert national().records == table.records == int(AGES.sum()) == 16_685
-    assert [item.records for item in table.bins] == np.add.reduceat(AGES, survey.binning.starts).tolist()
-    assert [row.value for row in table.rows] == [str(age) for age in range(15, 100)]
-    assert len(table.bins) == 16
-    assert table.bins[0].to_json() == {"bin": 0, "first": "15", "last": "20", "records": int(AGES[:6].sum())}
-
-
-@pytest.mark.parametrize("make", [national, crossed])
-def test_estimates_of_a_bin_sum_to_its_records_exactly_and_as_published(make: Callable[[], Release]) -> None:
-    release = make()
-    survey, pools = release.survey, release.pools
-    estimates = [estimate_pools(survey, pools)]
-    if survey.dimensions:
-        estimates += [estimate_pools(survey, [item for item in pools if item.cell == cell]) for cell in (0, 1)]
-    for table, estimate in zip(release.tables, estimates, strict=True):
-        for total in table.bins:
-            rows = [index for index, row in enumerate(table.rows) if row.bin == total.bin]
-            assert sum(estimate.exact[index] for index in rows) == total.records
-            published = sum((table.rows[index].estimate for index in rows), Decimal(0))
-            assert abs(published - total.records) <= Decimal("1e-6")
-        for row, exact, variance in zip(table.rows, estimate.exact, estimate.exact_variance, strict=True):
-            assert abs(Fraction(row.estimate) - exact) <= Fraction(1, 10**12)
-            assert abs(float(row.standard_error) - float(variance) ** 0.5) <= 6e-7
-            assert 0 <= row.low <= row.high <= next(item.records for item in table.bins if item.bin == row.bin)
-
-
-def test_the_published_sums_hold_in_the_largest_domain() -> None:
-    """Six places would not do: the rounding errors of a bin would sum to more than 1e-6."""
-    for values in (85, 4_096):
-        domain = Categories(tuple(f"v{number}" for number in range(values)))
-        survey = replace(SURVEY, domain=domain, mechanism="grr", bins=1)
-        support = tuple(number * number % 13 for number in range(values))
-        table = build_tables(survey, [Pool(LAX, 0, 1, sum(support), support)])[0]
-        assert abs(sum((row.estimate for row in table.rows), Decimal(0)) - sum(support)) <= Decimal("1e-6")
 
 
 def others(byte: int) -> list[int]:
@@ -399,42 +312,6 @@ def test_a_chain_holds_until_a_release_is_left_out_replaced_or_moved() -> None:
             check_chain(chain)
 
 
-def test_a_release_says_what_is_protected_and_what_is_not() -> None:
-    body: Body = json.loads(canonical.encode(national().to_json()))
-    (guarantee,) = body["guarantees"]
-    assert guarantee["kind"] == KIND_WITHIN_BIN
-    assert len(guarantee["not_protected"]) == 2
-    assert 2 - 1e-5 <= float(guarantee["realised_epsilon"]) <= 2
-    assert any("m times the epsilon" in note for note in body["notes"])
-    both: Body = json.loads(canonical.encode(crossed().to_json()))
-    assert [item["epsilon_nano"] for item in both["guarantees"]] == [STRICT, LAX]
-
-
-def test_anyone_can_recompute_the_estimates_from_the_published_weights() -> None:
-    """With the document alone: (C·T − n·b) / (a − b) in each bin."""
-    body: Body = json.loads(signed())["body"]
-    (table,) = body["tables"]
-    weights = {item["bin_values"]: (item["keep_weight"], item["lie_weight"]) for item in body["parameters"]}
-    support = body["pools"][0]["support"]
-    for total in table["bins"]:
-        rows = [index for index, row in enumerate(table["rows"]) if row["bin"] == total["bin"]]
-        a, b = weights[len(rows)]
-        n = sum(support[index] for index in rows)
-        for index in rows:
-            exact = Fraction(support[index] * (a + (len(rows) - 1) * b) - n * b, a - b)
-            assert abs(Fraction(table["rows"][index]["estimate"]) - exact) <= Fraction(1, 10**12)
-
-
-def test_decimals_are_rounded_half_to_even_and_never_minus_zero() -> None:
-    assert f"{six_places(Fraction(-1, 10**9)):f}" == "0.000000"
-    assert f"{six_places(Fraction(5, 10**7)):f}" == "0.000000"
-    assert f"{six_places(Fraction(15, 10**7)):f}" == "0.000002"
-    assert f"{six_places(Fraction(-(10**20))):f}" == "-100000000000000000000.000000"
-    assert f"{twelve_places(Fraction(-2, 3)):f}" == "-0.666666666667"
-    assert f"{square_root(Fraction(2)):.30f}" == "1.414213562373095048801688724210"
-    assert square_root(Fraction(0)) == 0
-
-
 def test_a_file_without_its_rows_is_refused_before_anything_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few hundred bytes must not set a reader to work for an hour."""
     body: Body = national().to_json()
@@ -460,47 +337,3 @@ def test_nothing_of_a_document_is_read_before_its_signature_holds(monkeypatch: p
     with pytest.raises(IntegrityError, match="does not hold"):
         open_release(wicked, KEY.public)
     assert max(read) < 1_000
-
-
-def test_names_and_hashes_in_a_release_have_their_form() -> None:
-    release = national()
-    for change in (
-        {"previous": "\x9b2J"},
-        {"previous": "AB" * 32},
-        {"revision": 2**31},
-        {"participants": (Participant("a\u202eb", LAX),)},
-    ):
-        with pytest.raises(ConfigurationError):
-            replace(release, **change)
-
-
-@pytest.mark.parametrize("make", [national, crossed])
-def test_the_second_column_is_never_negative_sums_to_n_and_leaves_the_raw_one_alone(
-    make: Callable[[], Release],
-) -> None:
-    release = make()
-    for table in release.tables:
-        assert min(row.norm_sub for row in table.rows) >= 0
-        for item in table.bins:
-            inside = [row.norm_sub for row in table.rows if row.bin == item.bin]
-            assert abs(sum(inside, Decimal(0)) - item.records) < Decimal("1e-6")
-    first = release.tables[0]
-    estimate = estimate_pools(release.survey, release.pools)
-    assert [row.estimate for row in first.rows] == [twelve_places(value) for value in estimate.exact]
-    assert min(row.estimate for row in first.rows) < 0
-
-
-def test_a_release_says_what_its_smallest_histogram_adds_and_which_n_it_used() -> None:
-    national_body: Body = national().to_json()
-    crossed_body: Body = crossed().to_json()
-    guarantee = national_body["guarantees"][0]
-    smallest = min(item.records for item in national().tables[0].bins)
-    assert guarantee["histogram"]["records"] == smallest
-    assert guarantee["histogram"]["epsilon_nano"] <= LAX
-    assert "within a bin" in guarantee["histogram"]["text"] or "Nothing is gained" in guarantee["histogram"]["text"]
-    strict, lax = crossed_body["guarantees"]
-    assert (strict["histogram"]["records"], lax["histogram"]["records"]) == (
-        crossed().pools[0].records,
-        crossed().pools[1].records,  # the empty cell holds nobody
-    )
-    assert lax["histogram"]["epsilon_nano"] < LAX // 2 and lax["histogram"]["delta_one_in"] == 10**6
