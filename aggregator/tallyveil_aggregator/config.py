@@ -15,7 +15,6 @@ from typing import cast
 from tallyveil.errors import ConfigurationError
 from tallyveil.fields import Fields
 
-DEFAULT_FILE = Path("aggregator.toml")
 MAX_STREAMS = 1_024
 PERMITTED_PING_INTERVAL_S = 5
 """Agents may ping this often, calls or none, before the connection is closed on them."""

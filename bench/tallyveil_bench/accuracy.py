@@ -18,8 +18,6 @@ from tallyveil_bench import coverage, spread
 from tallyveil_bench.populations import SKETCHES, Case, zipf
 from tallyveil_bench.spread import Step
 
-REPEATS = 100
-CELLS = 200_000
 NORM_SUB = Case("oue", 1.0, "Zipf(1.1)", zipf(1024, 20_000))
 
 
