@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 WordBits = Literal[32, 64]
 Words = NDArray[np.unsignedinteger[Any]]
 
-_BLOCK_BYTES = 64 * 1024
-_ZEROS = bytes(_BLOCK_BYTES)
+_ZEROS = memoryview(bytes(1024 * 1024))
+"""What the cipher turns into its keystream; longer requests are cut into pieces."""
 
 
 class Randomness(Protocol):
@@ -49,9 +49,12 @@ class Keystream:
         self._cipher = None
 
     def words(self, count: int, bits: WordBits) -> Words:
-        nbytes = count * bits // 8
-        cipher = self._current()
-        stream = cipher.update(_ZEROS[:nbytes] if nbytes <= _BLOCK_BYTES else bytes(nbytes))
+        nbytes, cipher = count * bits // 8, self._current()
+        if nbytes <= len(_ZEROS):
+            stream = cipher.update(_ZEROS[:nbytes])
+        else:
+            starts = range(0, nbytes, len(_ZEROS))
+            stream = b"".join(cipher.update(_ZEROS[: min(len(_ZEROS), nbytes - start)]) for start in starts)
         return np.frombuffer(stream, dtype=f"u{bits // 8}")
 
     def _current(self) -> CipherContext:

@@ -22,7 +22,7 @@ from tallyveil.mechanisms import create
 from tallyveil.mechanisms.block_response import BlockResponse
 from tallyveil.mechanisms.blocks import Blocks
 from tallyveil.mechanisms.brr import BinnedRandomisedResponse
-from tallyveil.mechanisms.protocol import Reports
+from tallyveil.randomness import Words
 from tallyveil.survey import BINNED, MECHANISMS
 from tallyveil_client.simulate.simulation import Simulation, simulate
 
@@ -109,8 +109,8 @@ def test_the_rows_kept_here_are_the_references_own() -> None:
 class LiesThatAreTrue(BinnedRandomisedResponse):
     """The planted fault of lies drawn over all values: every third one is the truth after all."""
 
-    def perturb(self, values: ArrayLike) -> Reports:
-        truth, reports = np.asarray(values), super().perturb(values)
+    def _respond(self, truth: NDArray[np.integer[Any]]) -> Words:
+        reports = super()._respond(truth)
         lies = np.flatnonzero(reports != truth)[::3]
         reports[lies] = truth[lies]
         return reports

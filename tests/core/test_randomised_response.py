@@ -29,6 +29,7 @@ from tallyveil.binning import Binning
 from tallyveil.epsilon import checked_nano, to_nano
 from tallyveil.errors import ConfigurationError, InputError
 from tallyveil.mechanisms import create, for_survey
+from tallyveil.mechanisms.indices import checked_indices
 from tallyveil.mechanisms.response_base import CHUNK_RECORDS
 from tallyveil.mechanisms.weights import response_weights
 from tallyveil.randomness import Keystream
@@ -424,3 +425,16 @@ def test_the_domain_is_the_surveys_whatever_the_data_hold() -> None:
     with pytest.raises(InputError):
         mechanism.perturb(np.append(common, 85))
     assert survey.domain.index(100) is None
+
+
+@pytest.mark.parametrize("kind", ["i1", "i2", "i4", "i8", "u1", "u2", "u8", ">i8", ">u2"])
+def test_indices_are_checked_in_every_type_and_order(kind: str) -> None:
+    good = np.array([[0, 5, 3], [1, 2, 4]], dtype=kind)
+    for array in (good, good.T, good[:, ::2]):
+        assert np.array_equal(checked_indices(array, 6), array)
+    for domain_size in (6, 65_536):
+        if good.dtype.kind == "i":
+            with pytest.raises(InputError):
+                checked_indices(np.array([0, -100], dtype=kind), domain_size)
+    with pytest.raises(InputError):
+        checked_indices(np.array([0, 6], dtype=kind), 6)

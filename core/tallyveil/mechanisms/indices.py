@@ -20,7 +20,9 @@ def checked_indices(values: ArrayLike, domain_size: int) -> NDArray[np.integer[A
         return np.empty(array.shape, dtype=np.int64)
     if not np.issubdtype(array.dtype, np.integer):
         raise InputError("values are whole numbers: indices into the domain", not_done="nothing was drawn or counted")
-    if int(array.min()) < 0 or int(array.max()) >= domain_size:
+    # Seen as unsigned, a negative number is larger than its type's largest one: one look at the array instead of two.
+    largest = int(array.view(array.dtype.str.replace("i", "u")).max())
+    if largest >= domain_size or largest > np.iinfo(array.dtype).max:
         raise outside(domain_size)
     return array
 

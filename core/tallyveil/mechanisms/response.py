@@ -42,6 +42,8 @@ def draw_offsets(widest: Weights, limits: Limits, count: int, randomness: Random
 def draw_below(limits: Limits, count: int, bits: WordBits, randomness: Randomness) -> Words:
     """Uniform integers, each below its limit, shape (count,), by rejection: no modulo, no bias."""
     words = randomness.words(count, bits)
+    if limits.ndim == 0 and words.max(initial=0) < limits:  # nearly always, since a limit is near the words' own
+        return words
     rejected = np.flatnonzero(words >= limits)
     if rejected.size == 0:
         return words
@@ -58,6 +60,8 @@ def shift_within(positions: NDArray[np.integer[Any]], offsets: Words, sizes: Lim
     The unsigned subtraction wraps round exactly when the sum is below `size`, so the smaller one is the remainder.
     `offsets` is overwritten.
     """
-    offsets += positions.astype(offsets.dtype, copy=False)
-    shifted: Words = np.minimum(offsets, offsets - sizes)
+    moved = positions.astype(offsets.dtype)
+    moved += offsets
+    np.subtract(moved, sizes, out=offsets)
+    shifted: Words = np.minimum(moved, offsets, out=offsets)
     return shifted
